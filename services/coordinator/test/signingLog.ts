@@ -176,7 +176,7 @@ export function createFakeKeeper() {
       await fake.beforeCosign(parameters)
       return { size: parseCheckpoint(parseNote(newest).text).size, note: cosign(newest) }
     },
-    async giveUp(given) {
+    async releaseClaims(given) {
       const leaves = given.map(({ leaf }) => leaf)
       fake.calls.push('giveUp')
       fake.givenUp.push(...leaves)

@@ -4,7 +4,7 @@ import { CoordinatorError } from '../errors.ts'
 import { createGatherer } from '../store/gather.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Session } from '../store/sessions.ts'
-import type { AskedSigner, FoundSigner, Signer } from '../store/signers.ts'
+import type { FoundSigner, Signer, SignerQuery } from '../store/signers.ts'
 import type { User } from '../store/users.ts'
 import type { Clock } from '../system.ts'
 
@@ -47,7 +47,7 @@ export async function logout(
 
 export type SignerFinder = {
   /** Throws `not_authenticated`, `session_expired`, `key_binding_mismatch` or `vault_not_found`. */
-  find(asked: Omit<AskedSigner, 'sidHash'> & { sid: string | undefined }): Promise<Signer & { sid: string }>
+  find(asked: Omit<SignerQuery, 'sidHash'> & { sid: string | undefined }): Promise<Signer & { sid: string }>
 }
 
 const LIMIT = 256
@@ -63,7 +63,7 @@ export function createSignerFinder(deps: {
   slots: () => number
 }): SignerFinder {
   const { store, clock, sessionIdleMs: idleMs, slots } = deps
-  const gatherer = createGatherer<AskedSigner, Signer>({
+  const gatherer = createGatherer<SignerQuery, Signer>({
     async run(asked, { answer }) {
       const found = await store.findSigners({ asked, now: clock.now(), idleMs })
       for (const [index, request] of asked.entries()) {

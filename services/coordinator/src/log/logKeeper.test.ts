@@ -193,7 +193,7 @@ describe('signing', () => {
     const claims = [{ walletId: 'w', digest: '0x00', leaf }] as const
     await keeper.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims })
     expect(rig.store.claims).toEqual([leaf])
-    await keeper.giveUp(claims)
+    await keeper.releaseClaims(claims)
     expect(rig.store.givenUp).toEqual([leaf])
   })
 

@@ -71,7 +71,7 @@ export function createLogKeeper({ enclave, witnesses, witnessTimeoutMs, ...deps 
       if (kept === undefined) throw unavailable('the log is not known')
       return kept.cosigner.cosign(parameters)
     },
-    giveUp: (claims) => store.giveUpClaims(claims),
+    releaseClaims: (claims) => store.releaseClaims(claims),
     findMissing() {
       const missing = runners.flatMap(({ state }) => {
         if (state.kind === 'none') return []

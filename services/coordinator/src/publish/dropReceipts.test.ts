@@ -3,7 +3,7 @@ import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { createFakeClock, createFakeLog } from '../../test/ports.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
+import type { RetentionStore, StoredReceipt } from '../store/retention.ts'
 import { createDropper, type DropDeps } from './dropReceipts.ts'
 import { PinError, type PinErrorCode } from './ipfs/pinError.ts'
 
@@ -23,7 +23,7 @@ function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
   })
   const asked: { after: string; before: number }[] = []
   const store: RetentionStore = {
-    async listHeld({ after, before, limit }) {
+    async listStored({ after, before, limit }) {
       asked.push({ after, before })
       const found = rows.map((row, id) => ({ ...row, id })).filter(({ id, isHeld }) => isHeld && id > Number(after))
       const page = found.slice(0, limit)
@@ -54,7 +54,7 @@ function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
   }
   const deps = { store, pinner, rebuild, clock, log, retentionMs: 30 * DAY, pageSize: 10 }
   const dropper = createDropper({ ...deps, ...changes })
-  const toRow = (index: number): HeldReceipt => rows[index]?.receipt ?? { slug: '', cid: '', hash: '' }
+  const toRow = (index: number): StoredReceipt => rows[index]?.receipt ?? { slug: '', cid: '', hash: '' }
   const held = () => rows.filter(({ isHeld }) => isHeld).map(({ receipt }) => receipt.slug)
   return { dropper, clock, log, blocks, rows, asked, held, toRow, countReads: () => reads, deps }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
-import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
+import type { StoredReceipt, RetentionStore } from '../store/retention.ts'
 import type { Clock } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import type { RebuildReceipt } from './assembleReceipt.ts'
@@ -32,7 +32,7 @@ type Dropper = {
 }
 
 /** A receipt that could not be dropped. */
-type KeptReceipt = { receipt: HeldReceipt; reason: string }
+type KeptReceipt = { receipt: StoredReceipt; reason: string }
 
 const PAGE_SIZE = 256
 const MAX_PAGES = 16
@@ -58,14 +58,14 @@ export function createDropper(deps: DropDeps): Dropper {
   let refusedBefore = refused
 
   /** Not counted at first: each worker may have its own node and drops only the receipts there. */
-  function isKeptLong({ slug }: HeldReceipt, now: number): boolean {
+  function isKeptLong({ slug }: StoredReceipt, now: number): boolean {
     const since = refusedBefore.get(slug) ?? now
     refused.set(slug, since)
     return now - since >= RETRY_MS
   }
 
   /** Returns why a receipt must stay, or undefined if it can be dropped. */
-  async function findReason({ slug, cid, hash: expected }: HeldReceipt): Promise<string | undefined> {
+  async function findReason({ slug, cid, hash: expected }: StoredReceipt): Promise<string | undefined> {
     try {
       // Rebuilding takes a millisecond. Lets sign requests on this thread go first.
       await setImmediate()
@@ -82,8 +82,8 @@ export function createDropper(deps: DropDeps): Dropper {
     }
   }
 
-  async function dropPage(receipts: readonly HeldReceipt[]): Promise<{ dropped: number; kept: KeptReceipt[] }> {
-    const found: HeldReceipt[] = []
+  async function dropPage(receipts: readonly StoredReceipt[]): Promise<{ dropped: number; kept: KeptReceipt[] }> {
+    const found: StoredReceipt[] = []
     const kept: KeptReceipt[] = []
     const queue = receipts.values()
     const readAll = async () => {
@@ -110,7 +110,7 @@ export function createDropper(deps: DropDeps): Dropper {
       const reasons: string[] = []
       let dropped = 0
       for (let page = 0; page < MAX_PAGES && !isStopped; page++) {
-        const { receipts, last, isOver } = await store.listHeld({ after, before: now - retentionMs, limit: pageSize })
+        const { receipts, last, isOver } = await store.listStored({ after, before: now - retentionMs, limit: pageSize })
         const done = await dropPage(receipts)
         dropped += done.dropped
         reasons.push(...done.kept.filter(({ receipt }) => isKeptLong(receipt, now)).map(({ reason }) => reason))

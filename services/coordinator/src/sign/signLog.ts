@@ -12,7 +12,7 @@ import type { Log } from '@countersign/service'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import { createGatherer, type Progress } from '../store/gather.ts'
 import type { Claim, CosignedNote } from '../store/logs.ts'
-import type { AskedSigner, Signer } from '../store/signers.ts'
+import type { Signer, SignerQuery } from '../store/signers.ts'
 import type { Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import type { EnclaveTerms, KeyEnclave } from './enclave/keyEnclave.ts'
@@ -40,10 +40,10 @@ export type LogRecorder = {
    */
   cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
   /** Releases the claims of dropped statements. */
-  giveUp(claims: readonly Claim[]): Promise<void>
+  releaseClaims(claims: readonly Claim[]): Promise<void>
 }
 
-type FindSigner = (parameters: Omit<AskedSigner, 'sidHash'> & { sid: string }) => Promise<Signer>
+type FindSigner = (parameters: Omit<SignerQuery, 'sidHash'> & { sid: string }) => Promise<Signer>
 
 export type SignLog = ReturnType<typeof createSignLog>
 export type LogStep = ReturnType<SignLog['begin']>
@@ -78,10 +78,10 @@ export function createSignLog(deps: {
   const { keeper, enclave, findSigner, schedule, log } = deps
   const releases = createReleases(deps)
 
-  async function giveUpClaims(bootId: string, jobs: readonly LeafJob[]): Promise<void> {
+  async function releaseClaims(bootId: string, jobs: readonly LeafJob[]): Promise<void> {
     const limit = createLimit(schedule, GIVE_UP_MS)
     try {
-      await limit.hold(keeper.giveUp(jobs.flatMap(toClaim)))
+      await limit.hold(keeper.releaseClaims(jobs.flatMap(toClaim)))
     } catch (error) {
       // Claims expire after the enclave has erased the leaves.
       log.warn({ msg: 'Could not release claims', bootId, ...toReason(error) })
@@ -151,7 +151,7 @@ export function createSignLog(deps: {
       /** Asks the enclave to drop these statements, so that no one gets them, and releases their claims. */
       async drop(jobs: readonly LeafJob[]) {
         releases.drop(bootId, jobs.map(toLeafHash))
-        await giveUpClaims(bootId, jobs)
+        await releaseClaims(bootId, jobs)
       },
       /** If another request was first with this digest: answers with that request's signature once it is stored. */
       async answerWinner(job: LeafJob) {

@@ -322,8 +322,8 @@ describe('logs', () => {
     test('that are given up are free', async () => {
       const claims = [createTestClaim(wallet.id), createTestClaim(wallet.id)] as const
       await append({ claims })
-      await subject.logStore.giveUpClaims([claims[0], rival(claims[1]), createTestClaim(wallet.id)])
-      await subject.logStore.giveUpClaims([])
+      await subject.logStore.releaseClaims([claims[0], rival(claims[1]), createTestClaim(wallet.id)])
+      await subject.logStore.releaseClaims([])
       const next = claims.map(rival)
       expect(await append({ claims: next })).toEqual({ lost: [next[1]?.leaf] })
     })
@@ -391,7 +391,7 @@ describe('logs', () => {
       test('that were given up are back until their time is over', async () => {
         const claim = createTestClaim(wallet.id)
         await claimAt(claim)
-        await subject.logStore.giveUpClaims([claim])
+        await subject.logStore.releaseClaims([claim])
         await crash()
         const [early, next] = [rival(claim), rival(claim)]
         expect(await claimAt(early)).toEqual({ lost: [early.leaf] })

@@ -31,7 +31,7 @@ const MAX_DELETED = 1_024
 export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASKER_WAIT_MS } = {}) {
   const fetchNodes = createNodeReader(db)
   return {
-    ...bind(db, { appendLog, giveUpClaims, deleteClaims, listLogs, findCosigned, insertNote, readTiles, readBundle }),
+    ...bind(db, { appendLog, releaseClaims, deleteClaims, listLogs, findCosigned, insertNote, readTiles, readBundle }),
     ...bind({ db, fetchNodes }, { findLogHead }),
     exclusively: <Result>(hash: string, run: () => Promise<Result>) => exclusively({ db, askerWaitMs }, hash, run),
   }
@@ -102,7 +102,7 @@ async function deleteClaims(db: Kysely<Tables>, before: number): Promise<void> {
 }
 
 /** Locks claims in the same order as `append_log`. After a crash of PostgreSQL, these claims return until they expire. */
-async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promise<void> {
+async function releaseClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promise<void> {
   if (claims.length === 0) return
   await sql`delete from claims where ctid = any (array(
     select c.ctid

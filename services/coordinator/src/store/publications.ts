@@ -345,19 +345,19 @@ async function markSent(db: Kysely<Tables>, { hash, now }: { hash: Hex; now: num
 
 /** pending → confirmed, its proofs → `complete`. */
 function confirm(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> {
-  return settle(db, { id, from: 'pending', to: 'confirmed', ...mined }, (transaction) =>
+  return changeStatus(db, { id, from: 'pending', to: 'confirmed', ...mined }, (transaction) =>
     updateProofs(transaction, id, { status: 'complete' }),
   )
 }
 
 /** The publication is now in another block, or was mined with another of its transactions. */
 function move(db: Kysely<Tables>, { id, ...mined }: Mined): Promise<boolean> {
-  return settle(db, { id, from: 'confirmed', to: 'confirmed', ...mined })
+  return changeStatus(db, { id, from: 'confirmed', to: 'confirmed', ...mined })
 }
 
 /** confirmed → final. */
 function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<boolean> {
-  return settle(db, { id, from: 'confirmed', to: 'final' })
+  return changeStatus(db, { id, from: 'confirmed', to: 'final' })
 }
 
 /**
@@ -365,7 +365,7 @@ function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<boolean> {
  * which isn't the proof's fault, so a single proof becomes due again too.
  */
 function revert({ db, jobs }: Deps, { id, isRefused = false, ...mined }: Mined & { isRefused?: boolean }) {
-  return settle(db, { id, from: 'pending', to: 'reverted', ...mined }, async (transaction) => {
+  return changeStatus(db, { id, from: 'pending', to: 'reverted', ...mined }, async (transaction) => {
     const { count } = await transaction
       .selectFrom('proofs')
       .where('publication_id', '=', id)
@@ -382,14 +382,14 @@ function fail(
   db: Kysely<Tables>,
   { id, status, failure, ...mined }: Mined & { status: 'reverted' | 'cancelled'; failure: PublishFailure },
 ): Promise<boolean> {
-  return settle(db, { id, from: 'pending', to: status, ...mined }, (transaction) =>
+  return changeStatus(db, { id, from: 'pending', to: status, ...mined }, (transaction) =>
     updateProofs(transaction, id, { status: 'onchain_failed', failure }),
   )
 }
 
 /** pending → lost: another sender used the nonce, finally. The proofs become due again. */
 function lose({ db, jobs }: Deps, { id }: { id: number }): Promise<boolean> {
-  return settle(db, { id, from: 'pending', to: 'lost' }, (transaction) => release({ transaction, jobs }, { id }))
+  return changeStatus(db, { id, from: 'pending', to: 'lost' }, (transaction) => release({ transaction, jobs }, { id }))
 }
 
 type Settling = {
@@ -399,7 +399,7 @@ type Settling = {
 } & Partial<MinedAt>
 
 /** Changes a publication and its proofs in one transaction. Of two concurrent callers one succeeds. */
-function settle(
+function changeStatus(
   db: Kysely<Tables>,
   { id, from, to, txHash, blockNumber }: Settling,
   andThen: (transaction: Transaction<Tables>) => Promise<void> = async () => {},

@@ -28,7 +28,7 @@ describe('receipts that leave the database', () => {
   const listAll = async (before: number) => {
     const all: string[] = []
     for (let after = '-1', isOver = false; !isOver; ) {
-      const page = await retention.listHeld({ after, before, limit: 3 })
+      const page = await retention.listStored({ after, before, limit: 3 })
       all.push(...page.receipts.map(({ slug }) => slug))
       after = page.last
       isOver = page.isOver
@@ -46,7 +46,7 @@ describe('receipts that leave the database', () => {
     expect(listed).toEqual(old.map(({ slug }) => slug))
     expect(listed).not.toContain(open[0]?.slug)
     expect(listed).not.toContain(young[0]?.slug)
-    const { receipts } = await retention.listHeld({ after: '-1', before, limit: 1 })
+    const { receipts } = await retention.listStored({ after: '-1', before, limit: 1 })
     expect(receipts).toEqual([
       { slug: old[0]?.slug, cid: old[0]?.cid, hash: hash('sha256', old[0]?.bytes ?? new Uint8Array()) },
     ])

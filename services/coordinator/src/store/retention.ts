@@ -6,12 +6,12 @@ import type { Tables } from './tables.ts'
 import { idsOf } from './values.ts'
 
 /** The receipt of a final proof, with the SHA-256 of its stored bytes in hex. */
-export type HeldReceipt = { slug: string; cid: string; hash: string }
+export type StoredReceipt = { slug: string; cid: string; hash: string }
 
 /** A page of the list. The next page starts after `last`, unless `isOver`: then all later receipts are too young. */
-type HeldPage = { receipts: HeldReceipt[]; last: string; isOver: boolean }
+type StoredPage = { receipts: StoredReceipt[]; last: string; isOver: boolean }
 
-export const createRetentionStore = (db: Kysely<Tables>) => bind(db, { listHeld, dropReceipts })
+export const createRetentionStore = (db: Kysely<Tables>) => bind(db, { listStored, dropReceipts })
 
 export type RetentionStore = ReturnType<typeof createRetentionStore>
 
@@ -27,10 +27,10 @@ type HeldRow = KnownColumns & {
  * Lists receipts of final proofs older than that time, in the order of signing, after a position. Ids and times can differ in order only for
  * a moment, so the first young receipt ends the list.
  */
-async function listHeld(
+async function listStored(
   db: Kysely<Tables>,
   { after, before, limit }: { after: string; before: number; limit: number },
-): Promise<HeldPage> {
+): Promise<StoredPage> {
   const { rows } = await sql<HeldRow>`
     select r.signing_id::text as id, p.slug, p.ipfs_cid, coalesce(p.created_at < ${new Date(before)}, true) as is_old,
       case when b.status = 'final' and p.created_at < ${new Date(before)} and s.tx_hash is not null then r.bytes end as bytes,

@@ -22,7 +22,7 @@ export type Signer = {
 }
 
 /** Identifies a signer. Without a digest, no earlier signature is searched; without a wallet, it is the user's own. */
-export type AskedSigner = { sidHash: string; digest: Hex | undefined; wallet?: Hex | undefined }
+export type SignerQuery = { sidHash: string; digest: Hex | undefined; wallet?: Hex | undefined }
 
 /** A mismatch means that session, user and wallet rows, which never change, have different keys. */
 export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | 'vault_not_found' | undefined
@@ -48,7 +48,7 @@ type SignerRow = {
 }
 
 export type FindSignersParameters = {
-  asked: readonly AskedSigner[]
+  asked: readonly SignerQuery[]
   now: number
   idleMs: number
 }
@@ -62,7 +62,7 @@ export async function findSigners(
   db: Kysely<Tables>,
   { asked, now, idleMs }: FindSignersParameters,
 ): Promise<FoundSigner[]> {
-  const list = (read: (one: AskedSigner) => string | null) => toList(asked.map(read), 'text')
+  const list = (read: (one: SignerQuery) => string | null) => toList(asked.map(read), 'text')
   const { rows } = await sql<SignerRow>`${sql.raw(PREPARED)}
     select asked.position::int4, asked.sid_hash, s.user_id, s.grant_token,
       extract(epoch from s.last_seen_at)::float8 * 1000 as last_seen_at,

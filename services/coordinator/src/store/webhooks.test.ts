@@ -179,13 +179,13 @@ describe('webhooks', () => {
     const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
     await signIn()
     const [one, two] = [(await claim(id))[0], (await claim(other))[0]] as [DueWebhook, DueWebhook]
-    expect(await webhooks.settle(outcomeOf(one, { failure: 'status_500' }))).toBe('pending')
+    expect(await webhooks.recordOutcome(outcomeOf(one, { failure: 'status_500' }))).toBe('pending')
     expect(await claim(id)).toMatchObject([{ attempts: 2 }])
-    expect(await webhooks.settle(outcomeOf(one))).toBe('delivered')
-    expect(await webhooks.settle(outcomeOf(one, { failure: 'timed_out' }))).toBe('delivered')
+    expect(await webhooks.recordOutcome(outcomeOf(one))).toBe('delivered')
+    expect(await webhooks.recordOutcome(outcomeOf(one, { failure: 'timed_out' }))).toBe('delivered')
     expect(await claim(id)).toEqual([])
     expect(
-      await webhooks.settle({ ...outcomeOf(two, { failure: 'timed_out', deadlineMs: 1000 }), delayMs: 5000 }),
+      await webhooks.recordOutcome({ ...outcomeOf(two, { failure: 'timed_out', deadlineMs: 1000 }), delayMs: 5000 }),
     ).toBe('dead')
     expect(await claim(other)).toEqual([])
     expect(await countWebhooks(subject.database.db)).toEqual(
@@ -201,7 +201,7 @@ describe('webhooks', () => {
     expect(await retryWebhooks(subject.database.db, { id: 'msg_1' })).toBe(0)
     expect(await retryWebhooks(subject.database.db, { id: two.event.id })).toBe(1)
     expect(await claim(other)).toMatchObject([{ attempts: 1, event: { id: two.event.id } }])
-    await webhooks.settle(outcomeOf(two))
+    await webhooks.recordOutcome(outcomeOf(two))
   })
 
   test('nothing is sent again to a receiver that the settings name no more', async () => {
@@ -209,7 +209,7 @@ describe('webhooks', () => {
     const [id = 0] = await register('https://gone.example')
     await signIn()
     const [one] = (await claim(id)) as [DueWebhook]
-    await webhooks.settle({ ...outcomeOf(one, { failure: 'timed_out', deadlineMs: 0 }), delayMs: 5000 })
+    await webhooks.recordOutcome({ ...outcomeOf(one, { failure: 'timed_out', deadlineMs: 0 }), delayMs: 5000 })
     await register('https://one.example')
     expect(await retryWebhooks(subject.database.db, { id: one.event.id })).toBe(0)
     expect(await retryWebhooks(subject.database.db, { id: undefined })).toBe(0)

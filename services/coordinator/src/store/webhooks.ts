@@ -39,7 +39,7 @@ export function createWebhookStore(db: Kysely<Tables>) {
   return {
     ...bind(db, { register, claim, countInactive, forget }),
     /** Records the outcomes. A delivered event stays delivered, even if another worker reports otherwise later. */
-    settle: gatherCalls(guard((outcomes: readonly WebhookOutcome[]) => settle(db, outcomes))),
+    recordOutcome: gatherCalls(guard((outcomes: readonly WebhookOutcome[]) => recordOutcomes(db, outcomes))),
   }
 }
 
@@ -151,7 +151,7 @@ async function claim(
 }
 
 /** Locks rows in a fixed order, so that two workers never deadlock. */
-async function settle(db: Kysely<Tables>, outcomes: readonly WebhookOutcome[]): Promise<WebhookStatus[]> {
+async function recordOutcomes(db: Kysely<Tables>, outcomes: readonly WebhookOutcome[]): Promise<WebhookStatus[]> {
   const list = <T>(read: (outcome: WebhookOutcome) => T) => outcomes.map(read)
   const { rows } = await sql<{ event_id: string; receiver_id: number; status: WebhookStatus }>`${sql.raw(PREPARED)}
     with given as (

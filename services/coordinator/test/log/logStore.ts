@@ -55,7 +55,7 @@ export function createFakeLogStore() {
       fake.claims.push(...claims.map(({ leaf }) => leaf))
       return { lost: [] }
     },
-    async giveUpClaims(claims) {
+    async releaseClaims(claims) {
       fake.givenUp.push(...claims.map(({ leaf }) => leaf))
     },
     async deleteClaims(before) {

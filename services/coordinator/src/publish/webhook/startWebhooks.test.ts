@@ -41,7 +41,7 @@ function createMemoryWebhooks() {
       claims.push(limit)
       return queues.get(receiverId)?.splice(0, limit) ?? []
     },
-    async settle(outcome) {
+    async recordOutcome(outcome) {
       outcomes.push(outcome)
       return outcome.failure === undefined ? 'delivered' : outcome.failure === 'status_410' ? 'dead' : 'pending'
     },

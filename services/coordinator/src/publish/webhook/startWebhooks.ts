@@ -76,7 +76,7 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
       failure === 'stopped' ? 0 : toBackoffMs({ attempt: attempts - 1, random: Math.random, capMs: MAX_BACKOFF_MS })
     const { origin } = url
     try {
-      const status = await store.settle({ eventId: event.id, receiverId, failure, delayMs, deadlineMs })
+      const status = await store.recordOutcome({ eventId: event.id, receiverId, failure, delayMs, deadlineMs })
       if (failure === 'stopped') return failure
       metrics.observeWebhook(origin, status === 'pending' ? 'failed' : status)
       if (status === 'dead') {

@@ -268,7 +268,7 @@ export function askInTurn<Answer>(
     let isSettled = false
     let timer: NodeJS.Timeout | undefined
 
-    function settle(how: () => void) {
+    function finish(how: () => void) {
       isSettled = true
       clearTimeout(timer)
       how()
@@ -291,10 +291,10 @@ export function askInTurn<Answer>(
       underWay += 1
       if (next < asks.length) waitFor(index)
       ask(index).then(
-        (answer) => settle(() => resolve(answer)),
+        (answer) => finish(() => resolve(answer)),
         (error: unknown) => {
           underWay -= 1
-          if (isFinal(error) || (underWay === 0 && next === asks.length)) settle(() => reject(error))
+          if (isFinal(error) || (underWay === 0 && next === asks.length)) finish(() => reject(error))
           else askNext()
         },
       )
