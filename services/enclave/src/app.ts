@@ -27,14 +27,14 @@ export type AppDeps = AttestDeps &
     callers: Callers
     log: Log
     version: string
-    /** For enclaves that join; only with an attested root secret. */
+    /** Present with an attested root secret: gives the secret to joining enclaves. */
     donor?: Donor
   }
 
-/** How long a stop waits for coordinators to fetch and acknowledge what was signed. */
+/** How long shutdown waits for coordinators to fetch and acknowledge statements. */
 const DRAIN_MS = 5_000
 
-/** The enclave's calls: `attest`, `openSession`, `sign`, `vault`, `log`, `release`, and `GET /health`. It does not listen. */
+/** Handles the enclave's calls: `attest`, `openSession`, `sign`, `vault`, `log`, `release` and `GET /health`. It doesn't listen. */
 export function createApp(deps: AppDeps): App {
   const attest = createAttestor(deps)
 
@@ -53,8 +53,8 @@ export function createApp(deps: AppDeps): App {
     const isCall = Object.values(enclavePaths).some((path) => path === call.path)
     if (!isCall && !(isTransfer && donor !== undefined)) throw new EnclaveError('not_found', 'no such call')
     if (call.method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
-    // Enclaves do not sign calls: their quotes authenticate them, and those are judged by the time. Nor does a secret spread before its
-    // first enclave can serve: until then an operator may start again with another.
+    // Enclaves don't sign these calls. Their quotes authenticate them, and verifying quotes needs the time. The secret also must not spread
+    // before its first enclave can serve: until then an operator may start over with another secret.
     if (isTransfer && donor !== undefined) {
       deps.time.bootedAt()
       return answerJoiner(donor, call)
@@ -92,14 +92,14 @@ export function createApp(deps: AppDeps): App {
     return { ...response, results: all }
   }
 
-  /** Strangers are turned away before their bodies are read, and callers that are known are told from those who only name their key. */
+  /** Rejects unknown callers before reading their bodies, and separates verified callers from those that only name their key. */
   async function admit({ method, path, headers }: CallHead) {
     const isCall = Object.values(enclavePaths).some((one) => one === path)
     if (!isCall || method !== 'POST') return undefined
     return deps.callers.admit({ headers, path, isIntroduction: path === enclavePaths.attest })
   }
 
-  /** Whose statements are signed may still fetch them. */
+  /** Lets coordinators fetch statements that are already signed. */
   async function drain() {
     await deps.batcher.drain()
     const patience = new AbortController()
@@ -108,7 +108,7 @@ export function createApp(deps: AppDeps): App {
     patience.abort()
   }
 
-  // Who has to fetch something may have to ask for an attestation first.
+  // A coordinator that fetches a statement may first need an attestation.
   const finishing: readonly string[] = [enclavePaths.attest, enclavePaths.log, enclavePaths.release]
   const isFinishing = (path: string) => finishing.includes(path)
   return serveCalls({ dispatch, admit, log: deps.log, drain, isFinishing })

@@ -17,23 +17,23 @@ export type AttestDeps = {
   config: EnclaveConfig
   settings: EnclaveSettings
   bootId: Uint8Array
-  /** SHA-256 of the TLS key; zeros where there is no TLS. */
+  /** SHA-256 of the TLS key, or zeros without TLS. */
   tlsKeyHash: Uint8Array
   keyWorker: Pick<KeyWorker, 'getCommitment'>
-  /** Where the settings have a log. */
+  /** Present if the settings have a log. */
   statementLog?: Pick<StatementLog, 'describe'> | undefined
 }
 
-/** Attestations that may wait. A coordinator needs one at a time; more would only delay signatures. */
+/** The most attestations that may wait. A coordinator needs one at a time; more would only delay signatures. */
 const MAX_WAITING = 4
 
-/** Attestations ask for quotes one at a time, so that a signature waits for one of them at most. */
+/** Requests quotes for attestations one at a time, so that a signature waits for at most one of them. */
 export function createAttestor(deps: AttestDeps): (request: { nonce: string }) => Promise<AttestResponse> {
   const enqueue = createCallQueue(MAX_WAITING)
   return (request) => enqueue(() => attest(deps, request))
 }
 
-/** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */
+/** Returns a quote over the caller's nonce, the TLS key and the configuration. It proves that the connection ends in this enclave now. */
 async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<AttestResponse> {
   const { quoteSource, config, settings, bootId, tlsKeyHash, keyWorker, statementLog } = deps
   const { quote, eventLog } = await quoteSource.getQuote(

@@ -1,6 +1,6 @@
 import { EnclaveError } from './errors.ts'
 
-/** Runs calls one at a time, lets a few wait, and refuses the rest: anyone who reaches the enclave can make such calls. */
+/** Runs calls one at a time, lets a few wait, and rejects the rest, because anyone who can reach the enclave can make such calls. */
 export function createCallQueue(maxWaiting: number): <Result>(run: () => Promise<Result>) => Promise<Result> {
   let waiting = 0
   let last: Promise<unknown> = Promise.resolve()

@@ -19,39 +19,39 @@ import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from './errors.ts'
 import type { Clock } from './ports.ts'
 
-/** Which coordinators may call: any that signs its calls, or those whose report satisfies a policy. */
+/** The coordinators that may call: any that signs its calls, or those whose report satisfies a policy. */
 export type CallerPolicy =
   | { kind: 'any' }
   | {
       kind: 'attested'
       report: Omit<ReportPolicy, 'reportData'>
       configHashes: readonly string[]
-      /** Whether a caller must bring AMD's revocation list. One that is brought is judged in any case. */
+      /** Whether a caller must bring AMD's revocation list. If it brings one, the list is always checked. */
       requireRevocations: boolean
     }
 
-/** A caller whose signature was checked before its body was read, and the body that it signed. */
+/** A caller whose signature was verified before its body was read, and the hash of the body that it signed. */
 export type Admitted = { caller: string; bodyHash: string }
 
 export type Callers = {
   /**
-   * Judges a call by its headers, before its body is read: throws for one that would be refused whatever its body. Undefined for a caller
-   * that does not name its body's hash, or that still has to introduce itself.
+   * Checks a call by its headers, before its body is read. Throws if the call would be rejected with any body. Undefined for a caller that
+   * doesn't name its body's hash, or that still has to introduce itself.
    */
   admit(head: { headers: IncomingHttpHeaders; path: string; isIntroduction: boolean }): Promise<Admitted | undefined>
-  /** The key that signed a call. Throws where none did. */
+  /** Returns the key that signed a call. Throws if none did. */
   verify(call: {
     headers: IncomingHttpHeaders
     path: string
     body: Uint8Array
     admitted?: Admitted | undefined
   }): Promise<string>
-  /** Lets an attested key in, under an `attested` policy. */
+  /** Admits an attested key, under an `attested` policy. */
   introduce(key: string, attestation: CallerAttestation): Promise<void>
   assertAllowed(key: string): void
 }
 
-/** How long an introduction is valid; a coordinator attests again before that. */
+/** How long an introduction is valid. Coordinators attest again before it ends. */
 const INTRODUCTION_MS = 3_600_000
 const MAX_KEYS = 1024
 
@@ -70,7 +70,7 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
   function assertSigned({ key, time, signature }: CallerSignature, path: string, bodyHash: Buffer) {
     const message = toCallerMessage({ path, timeMs: Number(time), bodyHash })
     if (!isEd25519Signature(fromHex(key), fromHex(signature), message)) throw invalid('signature')
-    // After the signature, so that only a real caller learns how far its clock is off.
+    // Checked after the signature, so that only a genuine caller learns how far its clock is off.
     if (Math.abs(clock.now() - Number(time)) > CALLER_TOLERANCE_MS) {
       throw new EnclaveError('caller_clock_skew', 'the call is not from now')
     }

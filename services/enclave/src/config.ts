@@ -38,7 +38,7 @@ import type { Listen } from './server.ts'
 
 export type Config = {
   isProduction: boolean
-  /** What transactions, typed data and authorizations may be signed for. Undefined: any. */
+  /** The chains to sign transactions, typed data and authorizations for. Undefined: any. */
   chainIds: readonly number[] | undefined
   listen: Listen
   rootSecret: RootSecretSource | AttestedSource
@@ -49,9 +49,9 @@ export type Config = {
   sessionTtlMs: number
   /** Quotes cover its hash. */
   enclave: EnclaveConfig
-  /** Quotes cover their hash, in the version above. */
+  /** Quotes cover its hash, in the settings' version. */
   settings: EnclaveSettings
-  /** The logs of this enclave, where the settings have one: the preferred one first. */
+  /** The logs of this enclave, the preferred one first. Empty without a log. */
   logOrigins: readonly string[]
 }
 
@@ -82,7 +82,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
       fault(name, 'rejected on real hardware, because quotes don’t cover it', `Remove ${name} from the environment.`)
     }
   }
-  // RTMR3 differs from guest to guest there, and a policy for the root secret has no events to tell them apart.
+  // On this platform RTMR3 differs from guest to guest, so a policy for the root secret has no events to compare.
   if (rootSecret.kind === 'attested' && quoteSource.kind === 'dstack') {
     fault('ROOT_SECRET', 'attested requires QUOTE_SOURCE=configfs; use ROOT_SECRET=dstack with dstack')
   }
@@ -108,7 +108,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const enclave: EnclaveConfig = {
     issuers,
     caSet,
-    // How the secret is obtained at this start is left out: enclaves with one policy are interchangeable, and so are their grants.
+    // Omits how the secret is obtained at this start: enclaves with the same policy are interchangeable, and so are their grants.
     rootSecret: rootSecret.kind === 'attested' ? toRootSecretName(rootSecret.policy.policyHash) : rootSecret.kind,
     quoteSource: quoteSource.kind,
     callerPolicy: callerPolicyName,
@@ -116,7 +116,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   }
   return Object.freeze({
     isProduction,
-    // A wallet on simulated silicon must not hold anything of worth, so it signs for test networks alone.
+    // A wallet on simulated silicon must not hold real value, so it signs for test networks only.
     chainIds: isStaging ? testChainIds : undefined,
     listen,
     rootSecret,
@@ -164,13 +164,13 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   return { kind: 'mock', latencyMs }
 }
 
-/** Whose samples may be signed with: those of the coordinators' source. And the code that accounts may be delegated to. */
+/** Reads the entropy sources whose samples are accepted, and the code that accounts may be delegated to. */
 function readSettings(env: Env, log: LogSetting | null, fault: Fault): EnclaveSettings {
   const keys = readList(env.ENTROPY_PUBLIC_KEY).map((key) => ({ kind: 'satellite' as const, key }))
   const beacons = readList(env.ENTROPY_DRAND).map(toBeacon)
   const unsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault) ? [{ kind: 'unsigned' as const }] : []
   const implementations = readList(env.IMPLEMENTATIONS).map((address) => address.toLowerCase() as Hex)
-  // Each list is judged beside a source that is always right, so that the fault names the right setting.
+  // Validates each list together with a valid source, so that the error names the right setting.
   if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }], implementations)))
     fault('IMPLEMENTATIONS', 'expected addresses (0x and 20 bytes of hex), without duplicates')
   if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }, ...beacons])))
@@ -185,7 +185,7 @@ function readSettings(env: Env, log: LogSetting | null, fault: Fault): EnclaveSe
   return createEnclaveSettings([...keys, ...others], implementations, log)
 }
 
-/** What is not a beacon is refused with the others, by its form. */
+/** An invalid beacon is rejected with the other faults, by its form. */
 function toBeacon(text: string): EntropySetting {
   return { kind: 'drand', ...(parseDrandBeacon(text) ?? { key: '', chainHash: '', genesisS: 0, periodS: 0 }) }
 }
@@ -200,7 +200,7 @@ function isSettings(settings: EnclaveSettings): boolean {
   }
 }
 
-/** Which certificate authorities are trusted when the keys of identity providers are fetched. */
+/** The certificate authorities trusted when fetching the keys of identity providers. */
 function readCaSet(env: Env, readFile: (path: string) => string, fault: Fault): string {
   const path = env.NODE_EXTRA_CA_CERTS
   if (path === undefined || path === '') return 'bundled'
@@ -223,7 +223,7 @@ function readCallerPolicy(
   try {
     text = readFile(path)
   } catch {
-    // An empty text is not a policy, and is reported below.
+    // An empty text is not a policy and is reported below.
   }
   const parsed = parseCallerPolicy(text, { isProduction })
   if (!('faults' in parsed)) return { callerPolicy: parsed.policy, callerPolicyName: `sha256:${parsed.policyHash}` }

@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol/core'
 
-/** Why a call to the enclave was refused as a whole, and the status of the answer. */
+/** Error codes for rejected calls, with their HTTP statuses. */
 export const errorStatus = {
   invalid_json: 400,
   invalid_request: 400,
@@ -33,7 +33,7 @@ export const errorStatus = {
   internal: 500,
 } as const
 
-/** A refusal that the caller sees; `details` is for our log only. */
+/** A rejection that the caller sees. `details` goes only to our log. */
 export class EnclaveError extends ServiceError<keyof typeof errorStatus> {
   override name = 'EnclaveError'
 }

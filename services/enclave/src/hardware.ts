@@ -12,9 +12,9 @@ import type { Clock } from './ports.ts'
 
 export type Hardware = {
   quoteSource: QuoteSource
-  /** For callers' reports. Simulated roots are added only where the enclave itself is simulated. */
+  /** For callers' reports. Includes simulated roots only if this enclave is simulated. */
   callerRoots: readonly TrustedRoot[]
-  /** For other enclaves' quotes: only the roots of our own kind of silicon. */
+  /** For other enclaves' quotes: only the roots of the same kind of silicon. */
   peerRoots: readonly TrustedRoot[]
   fetchCollateral(platform: Platform): Promise<Collateral>
 }
@@ -33,7 +33,7 @@ export async function createHardware({ quoteSource: source, rootSecret }: Config
       },
     }
   }
-  // Loaded only here, so that a production enclave never even reads the simulator's code.
+  // Imported only here, so that a production enclave never loads the simulator.
   const { createSimulator, simulatedRoots } = await import('@countersign/attestation/simulator')
   const simulator = createSimulator({ at: new Date(clock.now()) })
   return {

@@ -29,7 +29,7 @@ import { createPolicyTexts } from './vault/policyMemory.ts'
 const clock = { now: () => Date.now() }
 const elapsedMs = () => performance.now()
 const random = (length: number) => new Uint8Array(randomBytes(length))
-/** How often is looked for statements that nobody fetched. */
+/** How often to erase statements that no coordinator fetched. */
 const EXPIRE_INTERVAL_MS = 1_000
 const wait = async (durationMs: number) => void (await setTimeout(durationMs))
 const log = createLog((line) => writeSync(1, line), clock.now)
@@ -133,17 +133,17 @@ async function start(env: Env): Promise<RunningService> {
   let isListening = false
   let isStopping = false
 
-  /** Gets the root secret and listens. It may take minutes to join, and for ever to be recovered. */
+  /** Obtains the root secret and listens. Joining may take minutes; a recovery waits without limit. */
   async function serve() {
     const health = { ...facts, version: packageJson.version }
-    // A joiner judges evidence, and by the host's clock alone evidence that has expired could pass.
+    // A joiner verifies evidence. By the host's clock alone, expired evidence could pass.
     if (rootSecret.kind === 'attested' && rootSecret.from.kind === 'join') await learning
     if (isStopping) return
     const recovery =
       rootSecret.kind === 'attested'
         ? await obtainRootSecret({ ...peers, callPeer, wait, health }, rootSecret)
         : undefined
-    // An enclave that is recovered answers custodians first, and all callers once it has its secret.
+    // An enclave in recovery answers custodians first, and all callers once it has its secret.
     let current: App = recovery?.app ?? app
     const { address, close } = await startServer(
       {
@@ -157,7 +157,7 @@ async function start(env: Env): Promise<RunningService> {
     )
     isListening = true
     let finishing: Promise<void> | undefined
-    // A stop waits for the backup of new custodians, who have no other. If it fails, that ends the process, below.
+    // Shutdown waits for the backup of new custodians, who have no other. If it fails, that ends the process, below.
     shutdown.add(() => finishing?.catch(() => undefined))
     shutdown.add(close)
     shutdown.add(() => current.stop())
@@ -175,13 +175,13 @@ async function start(env: Env): Promise<RunningService> {
     }
     if (isStopping) return
     current = app
-    // It answers meanwhile, and refuses to open and to sign.
+    // The enclave answers meanwhile, but refuses to open sessions and to sign.
     log.info({ msg: 'Waiting for the time', address })
     await learning
     if (isStopping) return
-    // Witnesses must know the keys before anything can be signed, so whoever sets them up finds them here.
+    // Witnesses need the keys before anything can be signed. Operators find them in this line.
     const logKeys = statementLog === undefined ? {} : { logKeys: (await statementLog.describe()).keys.join(' ') }
-    // Coordinators can be told to accept no other root secret.
+    // Operators can pin this root secret in coordinators.
     const commitment = toHex(await keyWorker.getCommitment())
     log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), commitment, ...facts, ...logKeys })
   }
@@ -199,7 +199,7 @@ async function start(env: Env): Promise<RunningService> {
       log.info({ msg: 'Stopping the enclave', signal })
       if (isListening) await shutdown.run()
       log.info({ msg: 'Stopped the enclave' })
-      // There was nothing to finish yet, and a peer that is asked for the secret may take minutes to answer.
+      // There is nothing to finish yet, and a peer may take minutes to answer.
       if (!isListening) process.exit(0)
     },
   }

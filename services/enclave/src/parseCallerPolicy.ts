@@ -9,9 +9,9 @@ const MEMBERS = ['measurements', 'configHashes', 'minimumTcb', 'chips', 'require
 const MAX_BYTES = 262_144
 
 /**
- * Reads a policy for coordinators, `{ measurements, configHashes, minimumTcb?, chips?, requireRevocations? }`, from its JSON
- * text, or lists everything that is wrong with it. An empty list is a fault: it would let nobody in, or anybody. In production each
- * measurement has its HOST_DATA, and each product a minimum TCB.
+ * Reads a policy for coordinators, `{ measurements, configHashes, minimumTcb?, chips?, requireRevocations? }`, from JSON, or lists all its
+ * faults. An empty list is a fault: it would admit no one, or anyone. In production each measurement needs its HOST_DATA, and each product a
+ * minimum TCB.
  */
 export function parseCallerPolicy(
   text: string,
@@ -64,14 +64,14 @@ function isHexList(list: unknown, bytes: number): boolean {
 
 type MinimumTcb = NonNullable<ReportPolicy['minimumTcb']>
 
-/** A misspelt part would silently be a minimum of zero. */
+/** A misspelt part would silently mean a minimum of zero. */
 function isMinimumTcb(value: unknown): value is MinimumTcb {
   return isRecordOf(value, snpProducts, (parts) =>
     isRecordOf(parts, snpTcbParts, (level) => Number.isInteger(level) && Number(level) >= 0 && Number(level) <= 255),
   )
 }
 
-/** A minimum of zero is none: the oldest firmware reaches it. */
+/** The oldest firmware satisfies a minimum of zero. */
 function isAboveZero(minimumTcb: MinimumTcb = {}): boolean {
   const products = Object.values(minimumTcb)
   return products.length > 0 && products.every((parts) => Object.values(parts).some((level) => level > 0))

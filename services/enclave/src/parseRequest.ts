@@ -3,7 +3,7 @@ import { parseJson, type SignItem, signItems, signItemsRequest } from '@counters
 import { isOf, parse, type Schema } from '@countersign/protocol/schema'
 import { EnclaveError } from './errors.ts'
 
-/** Reads the JSON body of a call. */
+/** Parses the JSON body of a call. */
 export function parseBody(body: Uint8Array): unknown {
   try {
     return parseJson(body)
@@ -16,7 +16,7 @@ export function parseRequest<Request>(schema: Schema<Request>, value: unknown): 
   return parse(schema, value, invalidRequest)
 }
 
-/** Items of the wrong shape are undefined: one of them must not fail the others. */
+/** Items of the wrong shape are undefined, so that one of them doesn't fail the others. */
 export type ParsedSignItems = { items: (SignItem | undefined)[]; policies?: readonly string[] | undefined }
 
 export function parseSignItemsRequest(value: unknown): ParsedSignItems {
@@ -25,21 +25,21 @@ export function parseSignItemsRequest(value: unknown): ParsedSignItems {
   return { items: items.map(toSignItem), policies }
 }
 
-/** Item, content, and typed data that is nested 16 deep. */
+/** Item, content, and typed data nested 16 deep. */
 const MAX_ITEM_DEPTH = 24
 
-/** What is to be signed has its own checks, with their own errors, where it is rebuilt. */
+/** The signed content is validated, with separate errors, where it is rebuilt. */
 function toSignItem(value: unknown): SignItem | undefined {
   const kind = (value as { kind?: unknown } | null)?.kind
   const isKnown = typeof kind === 'string' && Object.hasOwn(signItems, kind) && isWithinDepth(value, MAX_ITEM_DEPTH)
   return isKnown && isOf<SignItem>(signItems[kind as SignItem['kind']], value) ? value : undefined
 }
 
-/** Messages to the key worker are copied by recursion: a value nested some thousands deep would end the process. */
+/** Messages to the key worker are copied recursively, so a value nested thousands deep would crash the process. */
 function isWithinDepth(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   if (depth === 0) return false
-  // Parsed JSON inherits nothing that this would visit.
+  // Parsed JSON inherits nothing that this loop would visit.
   for (const name in value) if (!isWithinDepth(value[name as keyof typeof value], depth - 1)) return false
   return true
 }

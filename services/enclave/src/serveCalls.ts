@@ -9,30 +9,30 @@ import { EnclaveError, errorStatus } from './errors.ts'
 export type CallHead = { method: string; path: string; headers: IncomingHttpHeaders }
 export type Call = CallHead & { body: Uint8Array; admitted?: Admitted | undefined }
 export type Reply = { status: number; body: unknown }
-/** A refusal, where no body would help; or what is known of the caller already. */
+/** A rejection that no body could change, or what is known of the caller. */
 type Admission = { refusal: Reply } | { refusal?: undefined; admitted: Admitted | undefined }
 
-/** Something that answers calls. It does not listen. */
+/** Answers calls. It doesn't listen. */
 export type App = {
-  /** Judges a call before its body is read. */
+  /** Checks a call before its body is read. */
   admit(head: CallHead): Promise<Admission>
   handle(call: Call): Promise<Reply>
   isStopping(): boolean
-  /** Refuses new calls and resolves when those under way have been answered. */
+  /** Rejects new calls and resolves when pending ones have been answered. */
   stop(): Promise<void>
 }
 
-/** Longer than any of ours: strangers choose paths, and must not fill the log with them. */
+/** Longer than any of our paths. Callers choose paths and must not fill the log with them. */
 const MAX_LOGGED_PATH = 64
 
-/** Replies with what `dispatch` returns, or with the refusal that it throws; other errors become `internal`, without their text. */
+/** Replies with the result of `dispatch` or with the error that it throws. Other errors become `internal`, without their text. */
 export function serveCalls(deps: {
   dispatch(call: Call): Promise<unknown>
-  /** Throws for a call that would be refused whatever its body. */
+  /** Throws for a call that would be rejected with any body. */
   admit?(head: CallHead): Promise<Admitted | undefined>
   log: Log
   drain?(): Promise<void>
-  /** What is answered while it drains: calls that finish what others began. */
+  /** Whether to answer a path during shutdown: calls that finish what others began. */
   isFinishing?(path: string): boolean
 }): App {
   let underWay = 0
@@ -78,7 +78,7 @@ function toEnclaveError(error: unknown, log: Log, wholePath: string): EnclaveErr
     log.error({ msg: 'Got no quote', path, code: error.code })
     return new EnclaveError('quote_unavailable', 'no quote could be made', { cause: error })
   }
-  // Its message could hold anything; its name says enough to look for it.
+  // The message could contain anything. The name is enough to search for.
   log.error({ msg: 'Failed', path, reason: error instanceof Error ? error.name : typeof error })
   return new EnclaveError('internal', 'internal error')
 }

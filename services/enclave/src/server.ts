@@ -9,30 +9,30 @@ import { closeServer, trackAnswers } from '@countersign/service'
 import { EnclaveError } from './errors.ts'
 import { type App, type Reply, toReply } from './serveCalls.ts'
 
-/** Where to listen. The key of `https` is made at the start, and only a quote proves it. */
+/** Where to listen. The key for `https` is created at start, and only a quote proves it. */
 export type Listen =
   | { kind: 'http'; host: string; port: number }
   | { kind: 'unix'; path: string }
   | { kind: 'https'; host: string; port: number }
 
-/** A TLS key made at start, which never leaves this process, and SHA-256 of its SubjectPublicKeyInfo. */
+/** A TLS key created at start, which never leaves this process, and SHA-256 of its SubjectPublicKeyInfo. */
 export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<ArrayBuffer> }
 
-/** 256 items of a kilobyte or two, or fewer with large calldata; or the leaves of some thousands of statements. */
+/** 256 items of a kilobyte or two, fewer with large calldata, or the leaves of some thousands of statements. */
 const MAX_SIGN_BYTES = 4_194_304
 /** All other calls are small. */
 const MAX_BODY_BYTES = 131_072
 /**
- * What all bodies together may take that are being read or answered. Strangers, and who only says whose key it is, share the smaller part,
- * so that they cannot take from those whose signature was checked before their body was read.
+ * Memory for all bodies being read or answered. Callers whose signature is not verified before the body share the smaller part, so that they
+ * can't take memory from verified ones.
  */
 const KNOWN_BYTES = 67_108_864
 const UNKNOWN_BYTES = 16_777_216
-/** Coordinators keep a handful of connections each. */
+/** Coordinators need only a handful of connections each. */
 const MAX_CONNECTIONS = 512
 /**
- * How many of them may be without an admitted call. The oldest of these gives way where they or all are too many, so that strangers
- * keep nobody out.
+ * How many connections may be without an admitted call. At the limit, the oldest of them is closed, so that unknown callers can't lock out
+ * known ones.
  */
 const MAX_STRANGERS = 448
 const DAY_MS = 86_400_000
@@ -57,7 +57,7 @@ export type Budgets = { known: ByteBudget; unknown: ByteBudget }
 
 export type ServerLimits = {
   budgets?: Budgets
-  /** How long a caller may take nothing of its answer. */
+  /** How long a caller may leave its answer unread. */
   unreadMs?: number
 }
 
@@ -67,7 +67,7 @@ export function createBudgets(): Budgets {
 
 export type RunningServer = { address: string; close(): Promise<void> }
 
-/** Listens and hands whole calls to the app. */
+/** Listens and passes whole calls to the app. */
 export async function startServer(
   app: App,
   listen: Listen,
@@ -77,13 +77,13 @@ export async function startServer(
   const connections = createConnections()
   const latest = new WeakMap<Socket, ServerResponse>()
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    // Callers wait for each answer. One that does not could have thousands of calls under way on one connection, and reads no answer.
+    // Callers wait for each answer. Without this check, one that doesn't could have thousands of unread answers on one connection.
     if (latest.get(request.socket)?.writableEnded === false) return hangUp(request.socket)
     latest.set(request.socket, response)
-    // From the end of the answer until the kernel has all of it; then the limit is that of an idle connection.
+    // The limit until the kernel has taken the whole answer; after that the idle limit applies.
     response.once('prefinish', () => request.socket.setTimeout(unreadMs))
     const onAdmitted = () => connections.admit(request.socket)
-    // A caller that hangs up is not answered.
+    // A caller that hangs up gets no answer.
     answer(app, { budgets, onAdmitted }, request, response).catch(() => response.destroy())
   }
   const options = {
@@ -91,7 +91,7 @@ export async function startServer(
     requestTimeout: 30_000,
     headersTimeout: 10_000,
     maxHeaderSize: 16_384,
-    // Node would answer calls without one itself, as many as come.
+    // Node would otherwise answer requests without a Host header itself, without limit.
     requireHostHeader: false,
   }
   const secure = { minVersion: 'TLSv1.3', handshakeTimeout: 10_000 } as const
@@ -99,9 +99,9 @@ export async function startServer(
     listen.kind === 'https' && tls !== undefined
       ? createHttpsServer({ ...options, ...secure, key: tls.key, cert: tls.cert }, onRequest)
       : createHttpServer(options, onRequest)
-  // Without `maxConnections`, by which Node closes whoever comes next and leaves the strangers.
+  // Not `maxConnections`: Node would close new connections and keep those of unknown callers.
   server.on('connection', connections.add)
-  // Node would answer these itself as well.
+  // Node would otherwise answer these itself too.
   server.on('checkExpectation', onRequest)
   const answers = trackAnswers(server)
   await start(server, listen)
@@ -119,7 +119,7 @@ async function start(server: Server, listen: Listen) {
     if (listen.kind === 'unix') server.listen(listen.path)
     else server.listen(listen.port, listen.host)
   })
-  // Every process that can open the socket can call; callers still have to sign.
+  // Every process that can open the socket can call, but callers must sign.
   if (listen.kind === 'unix') await chmod(listen.path, 0o600)
 }
 
@@ -130,11 +130,11 @@ function toAddress(server: Server, listen: Listen): string {
   return `${listen.kind}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${port}`
 }
 
-/** All connections, and those on which no call was admitted yet: they give way to the next. */
+/** All connections, and those without an admitted call, which are closed to make room. */
 function createConnections() {
   const open = new Set<Socket>()
   const strangers = new Map<string, Socket>()
-  // A call over TLS has another socket than the connection that it came by, but the same address.
+  // A call over TLS has another socket than its connection, but the same address.
   const toName = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
   return {
     add(socket: Socket) {
@@ -146,7 +146,7 @@ function createConnections() {
         if (strangers.get(name) === socket) strangers.delete(name)
       })
       if (open.size <= MAX_CONNECTIONS && strangers.size <= MAX_STRANGERS) return
-      // The one that came now, where all others are of known callers.
+      // The newest connection itself, if all others belong to known callers.
       const [oldest] = strangers
       if (oldest === undefined) return
       oldest[1].destroy()
@@ -158,8 +158,8 @@ function createConnections() {
 }
 
 /**
- * Closes a connection in the middle of its calls. The parser would go on through all that was read at once, and make objects for two
- * thousand calls of 64 KiB that nobody answers. That 2 ends it there is not documented; a test says whether it still does.
+ * Closes a connection in the middle of its calls. Otherwise the parser would process everything it has read, and create objects for two
+ * thousand calls of 64 KiB that no one answers. That 2 ends it is undocumented; a test checks it.
  */
 function hangUp(socket: Socket & { parser?: { onIncoming: unknown } | null }) {
   if (socket.parser) socket.parser.onIncoming = () => 2
@@ -179,7 +179,7 @@ async function answer(
   const isLarge = head.path === enclavePaths.sign || head.path === enclavePaths.release
   const maxBytes = isLarge && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
-  // Each byte can be a chunk of its own, and costs a hundred times its length then. Callers know how long their bodies are.
+  // Each byte can be a chunk, which costs a hundred times its length. Our callers know the length of their bodies.
   if (head.headers['transfer-encoding'] !== undefined) {
     return send(app, response, toReply(new EnclaveError('invalid_request', 'a body needs a length')), false)
   }
@@ -196,7 +196,7 @@ async function answer(
     if (isBodyTooLarge(error)) {
       send(app, response, toReply(new EnclaveError('body_too_large', 'the body is too large')), false)
     } else if (error instanceof EnclaveError) {
-      // What was kept is dropped before the rest is read.
+      // Frees stored bytes before reading the rest.
       hold.giveBack()
       send(app, response, toReply(error), await isDiscarded(request, maxBytes))
     } else throw error
@@ -211,18 +211,18 @@ function send(app: App, response: ServerResponse, { status, body }: Reply, isWho
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
-    // The rest of a body that was too large is not read, and a stop does not wait for the next call.
+    // The rest of an oversized body isn't read, and shutdown doesn't wait for the next call.
     ...(!isWhole || app.isStopping() ? { connection: 'close' } : {}),
   })
   response.end(text)
 }
 
-/** The connection stays open, for the answer. */
+/** Keeps the connection open for the answer. */
 function toChunks(request: IncomingMessage): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) }
 }
 
-/** Reads a body and keeps nothing of it, so that the caller gets its answer. False when it is too large. */
+/** Reads a body and discards it, so that the caller gets its answer. Returns false if it is too large. */
 async function isDiscarded(request: IncomingMessage, maxBytes: number): Promise<boolean> {
   let length = 0
   for await (const chunk of toChunks(request)) {
@@ -232,13 +232,13 @@ async function isDiscarded(request: IncomingMessage, maxBytes: number): Promise<
   return true
 }
 
-/** How many bytes may be held at once, over all connections. */
+/** Limits the bytes in memory over all connections. */
 type ByteBudget = {
-  /** False, and nothing taken, where there is no room for so many more. */
+  /** Returns false, and takes nothing, if there is no room. */
   take(bytes: number): boolean
   giveBack(bytes: number): void
   held(): number
-  /** The most that was ever held. */
+  /** The highest use so far. */
   peak(): number
 }
 
@@ -260,11 +260,11 @@ function createByteBudget(maxBytes: number): ByteBudget {
   }
 }
 
-/** The part of a budget that one call takes, from its first byte until it is answered. */
+/** One call's share of a budget, from its first byte until it is answered. */
 function createHold(budget: ByteBudget) {
   let held = 0
   return {
-    /** Throws `overloaded` where the budget is used up. */
+    /** Throws `overloaded` if the budget is exhausted. */
     async *keep(chunks: AsyncIterable<Uint8Array>) {
       for await (const chunk of chunks) {
         if (!budget.take(chunk.length)) throw new EnclaveError('overloaded', 'too many callers send bodies at once')

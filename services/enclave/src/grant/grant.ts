@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { type Hex, preimages, toCanonicalJson, toPreimage } from '@countersign/protocol/core'
 import { hmacSha256 } from '@countersign/root-secret/sealing'
 
-/** What the enclave attests to itself about a session: this owner, with this session secret, may use this key until then. */
+/** A session as the enclave attests it to itself: this owner, with this session secret, may use this key until `exp`. */
 export type Grant = {
   owner: string
   /** SHA-256 of the session secret. */
@@ -13,7 +13,7 @@ export type Grant = {
   exp: number
 }
 
-/** The key that authenticates grants, and the grants that it has authenticated, because a session signs with the same grant many times. */
+/** The key that authenticates grants, and a cache of authenticated grants: a session signs many times with the same one. */
 export type Grants = { grantKey: Uint8Array; grants: Map<string, Grant> }
 
 export type GrantFault = 'grant_invalid' | 'session_expired'
@@ -28,7 +28,7 @@ export function createGrant(grantKey: Uint8Array, grant: Grant): string {
   return `${payload.toString('base64url')}.${toMac(grantKey, payload).toString('base64url')}`
 }
 
-/** Reads a grant that this root secret made, for this session secret, and that has not expired. */
+/** Reads a grant. Throws unless this root secret made it, for this session secret, and it has not expired. */
 export function checkGrant(
   { grantKey, grants }: Grants,
   { grant: text, sid, now }: { grant: string; sid: string; now: number },
@@ -46,20 +46,20 @@ export function checkGrant(
   return grant
 }
 
-/** Undefined for a grant that this key did not make. */
+/** Returns undefined for a grant that this key did not make. */
 function authenticate(grantKey: Uint8Array, grant: string): Grant | undefined {
   const [payloadText, macText, ...rest] = grant.length <= MAX_GRANT_CHARACTERS ? grant.split('.') : []
   if (payloadText === undefined || macText === undefined || rest.length > 0) return undefined
   const payload = Buffer.from(payloadText, 'base64url')
   const mac = Buffer.from(macText, 'base64url')
-  // base64url decoders skip what they do not know; only the one spelling passes.
+  // base64url decoders ignore unknown characters. Only the canonical spelling passes.
   const isSpeltRight = payload.toString('base64url') === payloadText && mac.toString('base64url') === macText
   if (!isSpeltRight || mac.length !== MAC_BYTES || !timingSafeEqual(mac, toMac(grantKey, payload))) return undefined
-  // Authenticated, so it is what createGrant wrote.
+  // It is authentic, so it has the shape that `createGrant` wrote.
   return JSON.parse(payload.toString()) as Grant
 }
 
-/** Of the 32 bytes that a session secret's hex spells. */
+/** Hashes the 32 bytes that the session secret's hex encodes. */
 export function toSidHash(sid: string): string {
   return hash('sha256', Buffer.from(sid, 'hex'), 'hex')
 }

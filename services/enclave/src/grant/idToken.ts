@@ -18,33 +18,33 @@ import { createKeySource, type Fetch, type KeySource, keyTypes } from './jwks.ts
 export type CreateIdTokenVerifierParameters = {
   issuers: readonly Issuer[]
   fetch: Fetch
-  /** Tokens that an enclave has seen before its boot are forgotten. */
+  /** An enclave doesn't remember tokens from before its boot. */
   time: Pick<Time, 'now' | 'bootedAt' | 'raise'>
-  /** How long fetching an issuer's keys may take. */
+  /** The time limit for fetching an issuer's keys. */
   timeoutMs?: number
 }
 
-/** How far the issuer's clock may be from ours. */
+/** The largest accepted difference between the issuer's clock and ours. */
 const SKEW_MS = 5000
 const MAX_TOKEN_LENGTH = 16_384
 const MAX_AGE_MS = 600_000
 const LOGIN_SECRET_LENGTH = 32
 
-/** Members that would let the token choose its own key, or how it is read (RFC 7515 §4.1, RFC 7797 §3). */
+/** Members with which a token could choose its own key or how it is parsed (RFC 7515 §4.1, RFC 7797 §3). */
 const FORBIDDEN_HEADER_MEMBERS = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64']
 
 type Members = Record<string, unknown>
 type PinnedIssuer = { audiences: string[]; keySource: KeySource }
 
 /**
- * Verifies ID tokens as OpenID Connect Core §3.1.3.7 and RFC 8725 ask, each once in this boot. The token comes through
- * the coordinator, which is not trusted: an attacker may have written all of it until the signature is verified.
+ * Verifies ID tokens by OpenID Connect Core §3.1.3.7 and RFC 8725, each once per boot. The token comes through the untrusted coordinator:
+ * until the signature is verified, an attacker may have written all of it.
  *
  * @example
  * const { issuer, subject } = await createIdTokenVerifier({ issuers, fetch, time }).verify({ idToken, loginSecret })
  */
 export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameters): IdTokenVerifier & {
-  /** Fetches the keys of every issuer. Answers the oldest `Date` of all answers. Throws `issuer_unavailable` where none answers. */
+  /** Fetches the keys of every issuer. Returns the oldest `Date` of all answers. Throws `issuer_unavailable` if none answers. */
   fetchDate(): Promise<number>
 } {
   const { issuers, fetch, time, timeoutMs } = parameters
@@ -69,7 +69,7 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       const asked = await Promise.allSettled([...pinned.values()].map(({ keySource }) => keySource.fetchDate()))
       const dates = asked.filter((answer) => answer.status === 'fulfilled').map(({ value }) => value)
       const [failure] = asked.filter((answer) => answer.status === 'rejected')
-      // One issuer that is down keeps nobody else's users out. Without it the oldest date can only be later.
+      // One issuer that is down must not lock out the users of others. Without its answer the oldest date can only be later.
       if (dates.length === 0) throw failure?.reason
       return Math.min(...dates)
     },
@@ -82,11 +82,11 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       assertHeader(header)
       const { iss } = claims
       const issuer = typeof iss === 'string' ? pinned.get(iss) : undefined
-      // Before any key is looked at: a key of one issuer says nothing about the users of another.
+      // Select the issuer before reading any key: the keys of one issuer say nothing about the users of another.
       if (typeof iss !== 'string' || !issuer) throw idTokenInvalid('iss')
       await verifySignature(idToken, issuer.keySource)
 
-      // Nothing waits from here on, so of two calls with one token exactly one finds its nonce unused.
+      // No `await` from here on, so of two calls with the same token exactly one finds its nonce unused.
       const now = time.now()
       assertAudience(claims, issuer.audiences)
       const issuedAt = assertTimes(claims, { now, bootedAt })
@@ -95,7 +95,7 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub)) throw idTokenInvalid('sub')
       if (!isSameNonce(claims.nonce, nonce)) throw idTokenInvalid('nonce')
       usedNonces.use({ nonce, issuedAt, now })
-      // Not ahead by more than the skew, so never refused.
+      // At most the skew ahead, so it is never rejected.
       time.raise(issuedAt)
       return { issuer: iss, subject: sub, issuedAt: Math.min(issuedAt, now) }
     },
@@ -111,7 +111,7 @@ function parseToken(idToken: string): { header: Members; claims: Members } {
   return { header: parseObject(header), claims: parseObject(claims) }
 }
 
-/** One spelling for one token: no padding, no other alphabet, no stray bits at the end. */
+/** Accepts only one spelling of a token: no padding, no other alphabet, no stray bits at the end. */
 function parsePart(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64url')
   if (text === '' || bytes.toString('base64url') !== text) throw idTokenInvalid('malformed')
@@ -132,7 +132,7 @@ function parseObject(bytes: Uint8Array): Members {
 
 function assertHeader(header: Members): void {
   if (FORBIDDEN_HEADER_MEMBERS.some((name) => Object.hasOwn(header, name))) throw idTokenInvalid('header')
-  // RFC 8725 §3.11: a token made for another purpose, such as an access token, says so here.
+  // RFC 8725 §3.11: a token with another purpose, such as an access token, has another `typ`.
   if (header.typ !== undefined && header.typ !== 'JWT') throw idTokenInvalid('typ')
   if (typeof header.alg !== 'string' || !keyTypes.has(header.alg)) throw idTokenInvalid('alg')
 }
@@ -152,17 +152,17 @@ function assertAudience({ aud, azp }: Members, audiences: readonly string[]): vo
   if (!named.every((audience) => typeof audience === 'string')) throw idTokenInvalid('aud')
   const ours: unknown[] = audiences.filter((audience) => named.includes(audience))
   if (ours.length === 0) throw idTokenInvalid('aud')
-  // With several audiences, `azp` says for which of them the user signed in.
+  // With several audiences, `azp` names the one that the user signed in to.
   if (azp === undefined ? named.length > 1 : !ours.includes(azp)) throw idTokenInvalid('azp')
 }
 
-/** Returns when the token was issued, in milliseconds. */
+/** Returns the time of issue in milliseconds. */
 function assertTimes(claims: Members, { now, bootedAt }: { now: number; bootedAt: number }): number {
   const exp = toMilliseconds(claims.exp)
   if (exp === undefined || now >= exp + SKEW_MS) throw idTokenInvalid('exp')
   const iat = toMilliseconds(claims.iat)
   if (iat === undefined || iat > now + SKEW_MS || now - iat > MAX_AGE_MS) throw idTokenInvalid('iat')
-  // An earlier boot may have taken it, and its memory is gone. No tolerance: it would be a second use.
+  // An earlier boot may have accepted this token, and its memory is lost. No tolerance, because it would allow a second use.
   if (iat < bootedAt) throw idTokenInvalid('iat')
   if (claims.nbf !== undefined) {
     const nbf = toMilliseconds(claims.nbf)
@@ -171,7 +171,7 @@ function assertTimes(claims: Members, { now, bootedAt }: { now: number; bootedAt
   return iat
 }
 
-/** Whole seconds since 1970, as issuers write them. RFC 7519 §2 allows fractions; no issuer of ID tokens needs them. */
+/** Whole seconds since 1970, as issuers write them. RFC 7519 §2 allows fractions, but no issuer of ID tokens needs them. */
 function toMilliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value * 1000 : undefined
 }
@@ -189,21 +189,21 @@ function isSameNonce(claim: unknown, nonce: string): boolean {
 
 type UsedNonces = { use(parameters: { nonce: string; issuedAt: number; now: number }): void }
 
-/** Remembers a nonce for as long as a token with it could pass, and not longer. */
+/** Remembers a nonce for as long as a token with it could be accepted. */
 function createUsedNonces(): UsedNonces {
   const issuedAtByNonce = new Map<string, number>()
   let forgottenUntil = Number.NEGATIVE_INFINITY
 
   return {
     use({ nonce, issuedAt, now }) {
-      // In the order of use: one that is not yet too old holds back those behind it, by ten minutes and the skew at most.
+      // In the order of use. A recent nonce keeps later ones in memory, for ten minutes and the skew at most.
       for (const [earlier, earlierIssuedAt] of issuedAtByNonce) {
         if (now - earlierIssuedAt <= MAX_AGE_MS) break
         issuedAtByNonce.delete(earlier)
         forgottenUntil = Math.max(forgottenUntil, earlierIssuedAt)
       }
       if (issuedAtByNonce.has(nonce)) throw new EnclaveError('id_token_replayed', 'the ID token was used before')
-      // Too old when that time was forgotten, so too old now, even if someone has set the clock back since.
+      // It was too old when that time was forgotten, so it is too old now, even if the clock was set back since.
       if (issuedAt <= forgottenUntil) throw idTokenInvalid('iat')
       issuedAtByNonce.set(nonce, issuedAt)
     },

@@ -1,6 +1,6 @@
 import { EnclaveError } from '../errors.ts'
 
-/** Which check an ID token failed: short, stable, and never anything out of the token itself. */
+/** The check that an ID token failed: short, stable, and without any content of the token. */
 export type IdTokenFault =
   /** The login secret that came with the token is not 32 bytes. */
   | 'login_secret'
@@ -8,14 +8,14 @@ export type IdTokenFault =
   | 'size'
   /** Not a compact JWS of three canonical base64url parts around two JSON objects. */
   | 'malformed'
-  /** A member name occurs twice: two readers could see two tokens. */
+  /** A member name occurs twice, so two parsers could read two different tokens. */
   | 'duplicate'
-  /** A header member that names a key, or changes how the token is to be read. */
+  /** A header member that names a key or changes how the token is parsed. */
   | 'header'
   | 'typ'
-  /** Not an asymmetric algorithm of the list, or not one of the key that `kid` names. */
+  /** Not a listed asymmetric algorithm, or not one of the key that `kid` names. */
   | 'alg'
-  /** No `kid`, or not exactly one usable key of the issuer has it. */
+  /** No `kid`, or the issuer doesn't have exactly one usable key with it. */
   | 'kid'
   | 'iss'
   | 'signature'
@@ -27,7 +27,7 @@ export type IdTokenFault =
   | 'nonce'
   | 'sub'
 
-/** The one refusal of an ID token. It has no cause on purpose: the errors of parsers quote what they were given. */
+/** The only rejection of an ID token. It has no cause, because parser errors quote their input. */
 export function idTokenInvalid(fault: IdTokenFault): EnclaveError {
   return new EnclaveError('id_token_invalid', 'the ID token was refused', { details: fault })
 }

@@ -1,12 +1,12 @@
 import { type EnclaveIssuer, isSafeUrl } from '@countersign/protocol/core'
 
-/** Whose ID tokens the enclave accepts, for which client, and where it gets the keys that sign them. */
+/** An issuer of accepted ID tokens, the client they must be for, and the source of its signing keys. */
 export type Issuer = EnclaveIssuer
 
 export type ParseIssuersReturnType = {
-  /** In ascending order of issuer and audience, as the configuration hash wants them. */
+  /** In ascending order of issuer and audience, as the configuration hash requires. */
   issuers: Issuer[]
-  /** Each names its entry by number, never by its text: an operator may have pasted a password into it. */
+  /** Names an entry by number and never by its text, because an operator may have pasted a password into it. */
   faults: string[]
 }
 
@@ -16,8 +16,8 @@ const KNOWN_JWKS_ORIGINS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Reads `OIDC_ISSUERS`: `issuer=audience` or `issuer=audience=jwksOrigin`, separated by commas. The issuer is kept to the
- * letter, because `iss` is compared to the letter (OpenID Connect Core §3.1.3.7).
+ * Reads `OIDC_ISSUERS`: `issuer=audience` or `issuer=audience=jwksOrigin`, separated by commas. Keeps the issuer exactly as written, because
+ * `iss` is compared exactly (OpenID Connect Core §3.1.3.7).
  *
  * @example
  * const { issuers, faults } = parseIssuers('https://accounts.google.com=1234.apps.googleusercontent.com')
@@ -45,7 +45,7 @@ export function parseIssuers(text: string): ParseIssuersReturnType {
     const parsed: Issuer = { issuer, audience, jwksOrigin: jwksOrigin ?? defaultJwksOrigin(issuer) }
     const earlier = issuers.filter((other) => other.issuer === issuer)
     if (earlier.some((other) => other.audience === audience)) fail('duplicate issuer and audience')
-    // One issuer has one set of keys; two places to get them would make the answer depend on the order of the entries.
+    // An issuer has one set of keys. With two origins, the result would depend on the order of entries.
     else if (earlier.some((other) => other.jwksOrigin !== parsed.jwksOrigin)) {
       fail('expected the JWKS origin of the earlier entry with this issuer')
     } else issuers.push(parsed)
@@ -60,7 +60,7 @@ function defaultJwksOrigin(issuer: string): string {
 
 /** OpenID Connect Core §2, `iss`: an https URL without query or fragment. */
 function findIssuerFault(issuer: string): string | undefined {
-  // `URL` drops tabs and line ends and reads `\` as `/`; the comparison with `iss` would not.
+  // `URL` drops tabs and line ends and reads `\` as `/`, but the comparison with `iss` doesn't.
   if (!isVisible(issuer) || issuer.includes('\\')) return 'is not a URL'
   if (issuer.includes('?') || issuer.includes('#')) return 'has a query or a fragment'
   return findUrlFault(issuer)
@@ -69,7 +69,7 @@ function findIssuerFault(issuer: string): string | undefined {
 function findOriginFault(origin: string, issuer: string): string | undefined {
   const fault = findUrlFault(origin)
   if (fault) return fault
-  // Someone who can change the keys in transit can act as the issuer.
+  // An attacker who can change the keys in transit can act as the issuer.
   if (issuer.startsWith('https:') && origin.startsWith('http:')) return 'is plain http for an https issuer'
   return new URL(origin).origin === origin ? undefined : 'is not exactly a scheme, a host and a port'
 }
@@ -77,7 +77,7 @@ function findOriginFault(origin: string, issuer: string): string | undefined {
 function findUrlFault(text: string): string | undefined {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return 'is not an http(s) URL'
   const url = new URL(text)
-  // An empty name before the `@` leaves no trace in the parsed URL.
+  // The parsed URL doesn't show an empty name before the `@`.
   if (url.username !== '' || url.password !== '' || text.includes('@')) return 'has credentials'
   if (!isSafeUrl(url)) return 'is plain http on a host other than loopback'
   return undefined
@@ -87,7 +87,7 @@ function isVisible(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text)
 }
 
-/** By UTF-16 code units, as the configuration hash orders issuers. */
+/** By UTF-16 code units, like the configuration hash. */
 function compare(left: string, right: string): number {
   if (left === right) return 0
   return left < right ? -1 : 1

@@ -11,16 +11,16 @@ import type { Clock } from '../ports.ts'
 import { idTokenInvalid } from './idTokenError.ts'
 import type { Issuer } from './issuers.ts'
 
-/** The fetch of the platform, injected. */
+/** The platform's fetch, injected. */
 export type Fetch = typeof globalThis.fetch
 
 export type KeySource = {
   /**
-   * Finds the issuer's key for the header of a token, in the shape that jose takes as a key. Throws `id_token_invalid` where
-   * the header names no usable key, and `issuer_unavailable` where the keys cannot be fetched.
+   * Finds the issuer's key for a token header, in the form that jose accepts. Throws `id_token_invalid` if the header names no usable key,
+   * and `issuer_unavailable` if the keys can't be fetched.
    */
   getKey(header: { alg?: string; kid?: string }): Promise<KeyObject>
-  /** Fetches the keys now, and answers the older `Date` of the two answers. Throws `issuer_unavailable`, without one too. */
+  /** Fetches the keys now, and returns the older `Date` of the two answers. Throws `issuer_unavailable`, also if neither has one. */
   fetchDate(): Promise<number>
 }
 
@@ -32,7 +32,7 @@ export type CreateKeySourceParameters = {
   timeoutMs?: number
 }
 
-/** Why the keys of an issuer cannot be fetched; `details` of `issuer_unavailable`. */
+/** Why an issuer's keys can't be fetched: the `details` of `issuer_unavailable`. */
 export type IssuerFault =
   | 'timeout'
   | 'unreachable'
@@ -45,7 +45,7 @@ export type IssuerFault =
   | 'too_many_keys'
   | 'date'
 
-/** The algorithms an ID token may be signed with, each with the one type of key it takes (RFC 7518 §3, RFC 8037, RFC 9864). */
+/** The accepted algorithms of ID tokens, each with its type of key (RFC 7518 §3, RFC 8037, RFC 9864). */
 export const keyTypes: ReadonlyMap<string, string> = new Map([
   ['RS256', 'RSA'],
   ['RS384', 'RSA'],
@@ -68,7 +68,7 @@ const MAX_KEYS = 32
 const MIN_RSA_BITS = 2048
 
 const EC_CURVES: ReadonlySet<unknown> = new Set(['P-256', 'P-384', 'P-521'])
-/** RFC 7518 §6, RFC 8037 §2, RFC 9964 §3: with any of these a key is private or symmetric, and anyone can have signed with it. */
+/** RFC 7518 §6, RFC 8037 §2, RFC 9964 §3: a published key with any of these is private or symmetric, so anyone could sign with it. */
 const SECRET_MEMBERS = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
 
 type PublicKey = { key: KeyObject; type: string; alg: string | undefined }
@@ -76,8 +76,8 @@ type KeySet = ReadonlyMap<string, PublicKey>
 type Fetched = { keys: KeySet; dateMs: number | undefined }
 
 /**
- * The keys of one pinned issuer, fetched by the enclave itself and cached: 10 minutes as they are, up to 24 hours while the
- * issuer cannot be reached. For an unknown `kid` they are fetched again, at most every 30 seconds.
+ * The keys of one pinned issuer, fetched by the enclave itself. Cached for 10 minutes, or up to 24 hours while the issuer can't be reached.
+ * An unknown `kid` fetches them again, at most every 30 seconds.
  *
  * @example
  * const { payload } = await compactVerify(idToken, createKeySource({ issuer, fetch, clock }).getKey)
@@ -88,7 +88,7 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
   let attemptedAt: number | undefined
   let pending: Promise<Fetched> | undefined
 
-  /** A clock that was set back makes nothing younger. */
+  /** A clock that was set back makes no cache entry younger. */
   function isWithin(since: number | undefined, windowMs: number): boolean {
     if (since === undefined) return false
     const ageMs = clock.now() - since
@@ -122,7 +122,7 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
     if (cached && isWithin(cached.fetchedAt, FRESH_MS)) return cached.keys
     const earlier = cached && isWithin(cached.fetchedAt, USABLE_MS) ? cached.keys : undefined
     if (!earlier) return refetch()
-    // While the issuer is down, not every sign-in waits for the time limit.
+    // While the issuer is down, don't let every sign-in wait for the time limit.
     if (!pending && isWithin(attemptedAt, REFETCH_INTERVAL_MS)) return earlier
     return refetch().catch(() => earlier)
   }
@@ -135,7 +135,7 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
       found = (await refetch().catch(() => keys)).get(kid)
     }
     if (!found) throw idTokenInvalid('kid')
-    // A key serves only the algorithms of its own type, and only the one it is published for (RFC 7517 §4.4, RFC 8725 §3.1).
+    // A key serves only algorithms of its type, and only the one it was published for (RFC 7517 §4.4, RFC 8725 §3.1).
     if (alg === undefined || keyTypes.get(alg) !== found.type || (found.alg !== undefined && found.alg !== alg)) {
       throw idTokenInvalid('alg')
     }
@@ -152,7 +152,7 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
   }
 }
 
-/** With its `Date`, where it has one. */
+/** An answer, with its `Date` if present. */
 type Answer = { value: unknown; dateMs: number | undefined }
 type FetchKeysParameters = { issuer: CreateKeySourceParameters['issuer']; fetch: Fetch; signal: AbortSignal }
 
@@ -171,7 +171,7 @@ function toDiscoveryUrl(issuer: string): string {
   return `${issuer.endsWith('/') ? issuer.slice(0, -1) : issuer}/.well-known/openid-configuration`
 }
 
-/** The origin is pinned, so that not even the issuer's own configuration can send the enclave elsewhere for keys. */
+/** The origin is pinned, so even the issuer's own configuration can't send the enclave elsewhere for keys. */
 function parseJwksUri(configuration: unknown, { issuer, jwksOrigin }: FetchKeysParameters['issuer']): string {
   if (!isPlainObject(configuration)) throw unavailable('malformed')
   if (configuration.issuer !== issuer) throw unavailable('issuer_mismatch')
@@ -197,7 +197,7 @@ function parseKeySet(answer: unknown): KeySet {
   return keys
 }
 
-/** A key that is not for us is ignored, as RFC 7517 §5 requires: sets hold keys of other uses and of types yet to come. */
+/** Ignores keys for other uses and of unknown types, as RFC 7517 §5 requires. */
 function parseKey(jwk: Record<string, unknown>): (PublicKey & { kid: string }) | undefined {
   const { kid, use, key_ops: operations, alg } = jwk
   if (typeof kid !== 'string' || kid === '') return undefined
@@ -215,7 +215,7 @@ function parseKey(jwk: Record<string, unknown>): (PublicKey & { kid: string }) |
   }
   if (key.asymmetricKeyType !== 'rsa') return { kid, key, type: String(members.crv), alg }
   const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
-  // With the exponent 1 a signature is its own message.
+  // With exponent 1, a signature equals its message.
   return modulusLength >= MIN_RSA_BITS && publicExponent >= 3n ? { kid, key, type: 'RSA', alg } : undefined
 }
 
@@ -250,7 +250,7 @@ async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promis
   }
 }
 
-/** RFC 9110 §5.6.7, in the one form that senders may use. `Age` is ignored: caches rewrite both. */
+/** RFC 9110 §5.6.7, only in the form that senders may use. Ignores `Age`, because caches rewrite both. */
 function parseDate(text: string | null): number | undefined {
   const dateMs = Date.parse(text ?? '')
   return !Number.isNaN(dateMs) && dateMs >= 0 && new Date(dateMs).toUTCString() === text ? dateMs : undefined

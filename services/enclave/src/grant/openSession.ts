@@ -14,7 +14,7 @@ export type OpenSessionDeps = {
 }
 
 /**
- * Turns an ID token into a session: who the user is comes from the token, checked here, never from the coordinator. The session
+ * Turns an ID token into a session. The user's identity comes from the token, verified here, and never from the coordinator. The session
  * secret is fresh, so nothing known before sign-in is valid after it.
  */
 export async function openSession(deps: OpenSessionDeps, request: OpenSessionRequest): Promise<OpenSessionResponse> {
@@ -22,7 +22,7 @@ export async function openSession(deps: OpenSessionDeps, request: OpenSessionReq
     idToken: request.idToken,
     loginSecret: new Uint8Array(Buffer.from(request.loginSecret, 'hex')),
   })
-  // Not from now on: a host that sets the clock ahead for the sign-in alone would have sessions that last longer.
+  // Counted from the token's time: a host that sets the clock ahead only during sign-in would otherwise get longer sessions.
   const exp = issuedAt + deps.sessionTtlMs
   if (exp <= deps.time.now()) throw idTokenInvalid('iat')
   const sid = Buffer.from(deps.random(32)).toString('hex')

@@ -10,24 +10,24 @@ import type { WalletKey } from './deriveKey.ts'
 type OpenedGrant = { grant: string; keyId: string; address: Hex }
 
 /**
- * The one thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for
- * quotes. Statements, grants and public keys leave it; the root secret leaves it only sealed.
+ * The only thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for quotes.
+ * Statements, grants and public keys leave it; the root secret leaves it only sealed.
  */
 export type KeyWorker = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
-  /** `now` is when: the thread has no clock of its own. An item of a vault needs its rules. */
+  /** `now` is the signing time, because the thread has no clock. An item of a vault needs its rules. */
   sign(item: SignItem, parameters: SignParameters): Promise<SignedItem | SignItemError>
-  /** The vault of a session's user, by the hash of its policy. */
+  /** Describes the vault of a session's user, by the hash of its policy. */
   describeVault(parameters: DescribeVaultParameters): Promise<WalletKey | { fault: GrantFault }>
-  /** Identifies the root secret without revealing it, 32 bytes. */
+  /** Identifies the root secret without revealing it. 32 bytes. */
   getCommitment(): Promise<Uint8Array>
-  /** The public key of the log of this origin, 32 bytes. */
+  /** The public key of the log with this origin, 32 bytes. */
   describeLog(origin: string): Promise<Uint8Array>
-  /** The log's Ed25519 signature, 64 bytes, of a text that is a checkpoint of this origin. */
+  /** Signs a text with the log's Ed25519 key (64 bytes) if it is a checkpoint of this origin. */
   signCheckpoint(origin: string, text: string): Promise<Uint8Array>
-  /** How the secret comes in where it was not given at the start, and how it leaves. */
+  /** Receives the secret if it was not given at the start, and gives it out sealed. */
   holder: RootSecretHolder
-  /** Resolves when the thread has ended, for whatever reason: without it the enclave cannot serve. */
+  /** Resolves when the thread has ended for any reason. The enclave can't serve without it. */
   ended: Promise<void>
   close(): Promise<void>
 }
@@ -52,27 +52,27 @@ export type KeyWorkerAnswer =
   | { bytes: Uint8Array }
   | { failure: string }
 
-/** A call of `holder`: few, one at a time, and apart from the tasks, which are many and answered in their order. */
+/** A call of `holder`. These are few, run one at a time, and are separate from the tasks, which are answered in order. */
 export type HolderCall = { method: keyof RootSecretHolder; parameter: unknown }
 export type HolderAnswer = { value: unknown } | { refusal: RootSecretRefusal } | { failure: string }
 
 /**
- * A message to a thread costs more than a hash in it, so tasks travel together; but not too many, or callers, worker and
- * quotes fall into step and each waits for the others: decision 5.
+ * A message to a thread costs more than hashing in it, so tasks travel together. The number is limited so that callers, worker and quotes
+ * don't end up waiting for each other: decision 5.
  */
 export const MAX_TASKS = 32
 
 type Waiting = { resolve(answer: never): void; reject(error: Error): void }
 
 export type KeyWorkerParameters = {
-  /** Taken over: the given bytes are zero afterwards. Left out: it comes through `holder`, and nothing is signed before. */
+  /** Taken over: the given bytes are overwritten with zeros. If omitted, the secret comes through `holder`, and nothing is signed before. */
   rootSecret?: Uint8Array<ArrayBuffer>
   configHash: Uint8Array
   /** The code that accounts may be delegated to. */
   implementations: readonly Hex[]
-  /** What may be signed for. Left out: any chain. */
+  /** The chains to sign for. If omitted, any chain. */
   chainIds?: readonly number[] | undefined
-  /** Of the settings. Left out: nothing is logged. */
+  /** From the settings. If omitted, there is no log. */
   log?: LogSetting | null
 }
 
@@ -115,7 +115,7 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
     }
   })
 
-  /** Tasks of one turn of the event loop travel together, up to a few: see MAX_TASKS. */
+  /** Tasks of one turn of the event loop travel together, up to MAX_TASKS. */
   function send<Answer extends KeyWorkerAnswer>(task: KeyWorkerTask): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
       if (failure !== undefined) return reject(failure)

@@ -18,7 +18,7 @@ import { createLogKeys, type LogKeys } from './logKeys.ts'
 const { rootSecret, configHash, implementations, chainIds, log = null }: KeyWorkerParameters = workerData
 const vaultDeps = { policies: createPolicies({ log }), verifyEs256: createVerifyEs256() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
-// An error near a private key says nothing about its cause.
+// An error near a private key doesn't say its cause.
 const FAILURE = { failure: 'the key worker could not do it' }
 
 let keyring: Keyring | undefined
@@ -34,7 +34,7 @@ const holder: RootSecretHolder = createRootSecretHolder({
   random,
   onSecret: useSecret,
 })
-// A secret from outside is not kept as such, so it can never be passed on.
+// A secret from outside isn't stored as such, so it can't be passed on.
 if (rootSecret !== undefined) useSecret(rootSecret)
 
 function perform(task: KeyWorkerTask): KeyWorkerAnswer {
@@ -70,7 +70,7 @@ async function answer({ method, parameter }: HolderCall): Promise<HolderAnswer> 
   }
 }
 
-/** A message takes along the whole buffer that a view is of, so each gets one of its own, wherever its bytes were made. */
+/** A message copies the whole buffer behind a view, so each view gets a buffer of exactly its bytes. */
 function copyViews(value: unknown): unknown {
   if (value instanceof Uint8Array) return new Uint8Array(value)
   if (Array.isArray(value)) return value.map(copyViews)
@@ -78,7 +78,7 @@ function copyViews(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyViews(member)]))
 }
 
-// One after the other, so that answers come in the order of the calls.
+// Run in sequence, so that answers come in the order of the calls.
 let last: Promise<unknown> = Promise.resolve()
 serveThread((message: KeyWorkerTask[] | HolderCall) => {
   if (Array.isArray(message)) parentPort?.postMessage(message.map(perform))

@@ -2,16 +2,16 @@ import { createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { LogError, parseCheckpoint } from '@countersign/log/core'
 import type { Keyring } from './deriveKey.ts'
 
-/** The keys of logs, in the key worker's thread: they sign checkpoints, and nothing else. */
+/** The keys of logs, in the key worker's thread. They sign only checkpoints. */
 export type LogKeys = {
   /** The public key, 32 bytes. */
   describe(origin: string): Uint8Array<ArrayBuffer>
-  /** Ed25519 over the text of a checkpoint of that origin. Undefined where it is none. */
+  /** Signs with Ed25519 a text that is a checkpoint of that origin. Returns undefined for any other text. */
   sign(origin: string, text: string): Uint8Array<ArrayBuffer> | undefined
 }
 
 export function createLogKeys(keyring: Pick<Keyring, 'deriveLogKey'>): LogKeys {
-  /** There are as many as the settings have origins. */
+  /** One per origin in the settings. */
   const keys = new Map<string, KeyObject>()
 
   function getKey(origin: string): KeyObject {

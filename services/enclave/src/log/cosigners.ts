@@ -2,7 +2,7 @@ import { findCosignatures, LogError, parseNote } from '@countersign/log/core'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from '../errors.ts'
 
-/** Which witnesses have cosigned which text, and when by their clocks. Throws `log_refused` for a cosignature that does not hold. */
+/** Finds which witnesses cosigned a text, and when by their clocks. Throws `log_refused` for an invalid cosignature. */
 export type FindCosigners = (note: string) => {
   text: string
   cosignatures: readonly { witness: string; timestampS: number }[]

@@ -1,17 +1,17 @@
 /**
- * Leaves of statements that were erased, or given away and kept no more: none is made again. A statement is told by its leaf as long as that is
- * remembered, and what is signed later is dated after all that are not. So a statement that was dated far ahead by a clock that jumped does not
- * have all others dated after it.
+ * Remembers the leaves of statements that were erased, or released and deleted, so that none is made again. While a leaf is remembered it is
+ * recognised; later statements are dated after all leaves that are no longer remembered. This way, one statement dated far ahead by a jumping
+ * clock doesn't force all others to be dated after it.
  */
 export type EndedLeaves = {
   add(leaf: string, signedAtMs: number): void
   /** Whether a statement ended, or may have. */
   has(leaf: string, signedAtMs: number): boolean
-  /** The latest date of those that are not remembered. */
+  /** The latest date of the leaves that are no longer remembered. */
   untilMs(): number
 }
 
-/** Remembers `most` of them at most, those with the latest dates. */
+/** Remembers at most `most` leaves: those with the latest dates. */
 export function createEndedLeaves(most: number): EndedLeaves {
   const dates = new Map<string, number>()
   let untilMs = 0

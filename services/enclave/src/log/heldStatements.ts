@@ -34,7 +34,7 @@ export type EndEntry = 'dropped' | 'unacknowledged'
 export type HeldLimits = {
   /** How long a statement waits to be released. */
   releaseMs: number
-  /** How long a released one waits to be acknowledged. */
+  /** How long a released statement waits to be acknowledged. */
   acknowledgeMs: number
   statements: number
   bytes: number
@@ -42,7 +42,7 @@ export type HeldLimits = {
   ended: number
 }
 
-/** A quote in hex with its event log, roughly. */
+/** The approximate size of a quote in hex with its event log. */
 const QUOTE_BYTES = 32_768
 
 /** Stores statements until they end. An ended statement is never accepted again. */

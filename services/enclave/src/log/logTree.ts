@@ -2,29 +2,32 @@ import { type Frontier, formatCheckpoint, type LogEntry, toLogEntryHex } from '@
 import { fromHex, toHex } from '@countersign/protocol/core'
 import { createTreeEdge, hashLeaf } from '@countersign/service/hexTree'
 
-/** The tree of one log as this boot goes on with it. The entries before are known by their frontier alone. */
+/** The tree of one log, as this boot continues it. Earlier entries are known only by their frontier. */
 export type LogTree = {
   readonly origin: string
-  /** Answers the index of the entry. */
+  /** Returns the index of the entry. */
   append(entry: LogEntry): number
   size(): number
-  /** The kept entries from this index on, or from the first that is kept. */
+  /** The stored entries from this index on, or from the first that is stored. */
   read(from: number): { from: number; entries: string[] }
-  /** What was appended since the last time that this was asked. Until then no entry is forgotten. */
+  /** The entries appended since the last call. No entry is deleted before it was returned here. */
   takeNew(): { from: number; entries: string[] }
-  /** The checkpoint of all that was appended, signed once. */
+  /** The checkpoint of all appended entries, signed once. */
   head(): Promise<string>
   /** The size of a checkpoint, by its text, if this boot signed it. */
   findSize(text: string): number | undefined
-  /** A quorum is known to have cosigned so many entries: those before are somewhere else, and may be forgotten here. */
+  /** Records that a quorum has cosigned this many entries. They are stored elsewhere, so they may be deleted here. */
   setCosigned(size: number): void
-  /** Entries that no quorum is known to have cosigned. */
+  /** The number of entries without a known quorum. */
   countUncosigned(): number
   /** Whether the first entry of this boot is cosigned. */
   isOpen(): boolean
 }
 
-/** How many checkpoints are remembered below the cosigned size: others may have had them cosigned meanwhile. Some minutes of them. */
+/**
+ * How many checkpoints below the cosigned size to remember, about some minutes' worth: another coordinator may have had them cosigned
+ * meanwhile.
+ */
 const MAX_CHECKPOINTS = 4_096
 
 export function createLogTree({
@@ -34,7 +37,7 @@ export function createLogTree({
 }: {
   origin: string
   start: Frontier
-  /** The text of a checkpoint becomes a note. */
+  /** Signs the text of a checkpoint, which makes it a note. */
   sign(text: string): Promise<string>
 }): LogTree {
   const edge = createTreeEdge({ size: start.size, hashes: start.hashes.map(toHex) })
@@ -81,7 +84,7 @@ export function createLogTree({
       if (known !== undefined) return known.note
       const note = sign(text)
       checkpoints.set(text, { size, note })
-      // It is tried again by the next who asks.
+      // The next caller retries.
       note.catch(() => checkpoints.delete(text))
       return note
     },

@@ -11,14 +11,14 @@ import { type Env, type Fault, readInteger, readList } from '@countersign/servic
 export type LogConfig = {
   /** For the settings, which quotes cover. */
   setting: LogSetting
-  /** Those of this enclave, the preferred one first. */
+  /** The origins of this enclave, the preferred one first. */
   origins: readonly string[]
 }
 
-/** The base point: a key that is one, so that the fault of another setting is not taken for one of this. */
+/** The base point: a valid key, so that the fault of another setting isn't attributed to this one. */
 const ANY_KEY = `58${'66'.repeat(31)}`
 
-/** Undefined without `LOG_ORIGINS`: then nothing is logged. */
+/** Undefined without `LOG_ORIGINS`: there is no log. */
 export function readLogConfig(env: Env, fault: Fault): LogConfig | undefined {
   const origins = readList(env.LOG_ORIGINS)
   if (origins.length === 0) {
@@ -43,7 +43,7 @@ export function readLogConfig(env: Env, fault: Fault): LogConfig | undefined {
   return { setting: { origins: all, witnesses, quorum }, origins }
 }
 
-/** Coordinators read the same setting, and have the address of each witness in it, after its key. What is not a key is refused by its form. */
+/** Coordinators read the same setting, in which each witness has its address after the key. An invalid key is rejected by its form. */
 function toWitnessKey(item: string): string {
   if (isHex(item, 32)) return item
   const [, vkey = ''] = /^(.+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*)(?:@.*)?$/.exec(item) ?? []

@@ -12,8 +12,8 @@ import { equalBytes, fromHex, type LogRequest } from '@countersign/protocol/core
 import { EnclaveError } from '../errors.ts'
 
 /**
- * Where a log goes on: the tree of a checkpoint that its own key signed, which is to say another enclave of this root secret. That it is
- * the newest one nobody here can tell: the witnesses can.
+ * Reads where a log continues: the tree of a checkpoint signed by the log's own key, so by an enclave with this root secret. The enclave
+ * can't know whether it is the newest; the witnesses can.
  */
 export function readStart(
   { checkpoint, hashes }: Pick<NonNullable<LogRequest['start']>, 'checkpoint' | 'hashes'>,

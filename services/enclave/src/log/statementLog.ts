@@ -33,34 +33,34 @@ import { readStart } from './readStart.ts'
 
 export type StatementLogDeps = {
   setting: LogSetting
-  /** An ordered part of the setting's. */
+  /** An ordered subset of the setting's origins. */
   origins: readonly string[]
   keyWorker: Pick<KeyWorker, 'describeLog' | 'signCheckpoint'>
   bootId: Uint8Array
   configHash: Uint8Array
   time: Pick<Time, 'now' | 'assertKnown' | 'raise'>
-  /** Milliseconds since any moment. Not the host's clock, which could be set. */
+  /** Monotonic milliseconds. Unlike the host's clock, they can't be set. */
   elapsedMs(): number
   log: Log
   limits?: Partial<Limits>
 }
 
 type Limits = HeldLimits & {
-  /** Entries that no quorum has cosigned. */
+  /** Entries without a quorum of cosignatures. */
   entries: number
 }
 
 const LIMITS: Limits = {
   releaseMs: 30_000,
   acknowledgeMs: 60_000,
-  // A thousand a second for as long as they may wait.
+  // A thousand per second, for as long as they may wait.
   statements: 32_768,
   bytes: 134_217_728,
   entries: 65_536,
   ended: 16_384,
 }
 
-/** A statement of version 2 without what it is about, roughly. */
+/** The approximate size of a statement of version 2, without its subject. */
 const STATEMENT_BYTES = 2_048
 
 type Appended = { tree: LogTree; from: number; entries: string[]; checkpoint: Promise<string> }
@@ -68,8 +68,8 @@ type Appended = { tree: LogTree; from: number; entries: string[]; checkpoint: Pr
 export type StatementLog = ReturnType<typeof createStatementLog>
 
 /**
- * The log that this enclave insists on. Every statement has an entry before it leaves, and leaves only for a checkpoint that a quorum of
- * witnesses cosigned. What nobody fetches is erased, by an entry.
+ * The log that this enclave insists on. Every statement has an entry before it is released, and is released only with a checkpoint that a
+ * quorum of witnesses cosigned. The enclave erases statements that no coordinator fetches, with an entry.
  */
 export function createStatementLog(deps: StatementLogDeps) {
   const { setting, origins, keyWorker, configHash, time, elapsedMs, log } = deps
@@ -82,9 +82,9 @@ export function createStatementLog(deps: StatementLogDeps) {
   const maxLateMs = MAX_SAMPLE_AGE_MS + 2 * limits.releaseMs
   const findCosigners = createFindCosigners(setting.witnesses)
   const appended = new WeakMap<BegunBatch, Appended>()
-  /** Of the newest log that this boot has started. It is open once a quorum has cosigned the entry of the boot. */
+  /** The newest log that this boot has started. It opens when a quorum has cosigned the entry of the boot. */
   let tree: LogTree | undefined
-  /** Origins that this boot has left for another: it never goes back. */
+  /** Origins that this boot has left for another. It never returns to them. */
   const left = new Set<string>()
   const held = createHeldStatements({
     limits,
@@ -102,7 +102,7 @@ export function createStatementLog(deps: StatementLogDeps) {
     if (tree?.origin === origin) return
     time.assertKnown()
     const key = await getKey(origin)
-    // Nothing waits from here on, so of two starts of one origin the second finds the first.
+    // No `await` from here on, so of two starts of one origin the second finds the first.
     if (tree?.origin === origin) return
     assertUsable(origin)
     const frontier = readStart(wanted, key)
@@ -130,9 +130,9 @@ export function createStatementLog(deps: StatementLogDeps) {
   }
 
   /**
-   * A host that stops the clock would have sessions and approvals that never end: witnesses who cosign much later than the clock says show
-   * it. The coordinator chooses whose cosignatures are presented, so a witness of the host's own that is dated back must not hide it.
-   * Returns the time that they show.
+   * A host that stops the clock would make sessions and approvals last without end. Witnesses that cosign much later than the clock says
+   * reveal it. The coordinator chooses which cosignatures to present, so a witness under the host's control that is dated back must not hide
+   * it. Returns the time that the witnesses show.
    */
   function learnTime(cosignatures: readonly { timestampS: number }[]): number {
     const { passedS, shownS } = readQuorumTimes(cosignatures, setting)
@@ -142,7 +142,7 @@ export function createStatementLog(deps: StatementLogDeps) {
     throw new EnclaveError('time_unknown', 'the enclave does not know the time any more', { details })
   }
 
-  /** Up to which size a quorum has cosigned, who, and when. */
+  /** The size that a quorum has cosigned, with cosigners and times. */
   function judge({ checkpoint, cosignatures }: ReleaseRequest) {
     if (checkpoint === undefined || cosignatures === undefined) return { size: 0, cosigners: [], shownMs: 0 }
     const found = findCosigners(checkpoint + cosignatures.map((line) => `${line}\n`).join(''))
@@ -167,7 +167,7 @@ export function createStatementLog(deps: StatementLogDeps) {
       held.end(statement, 'dropped')
       return undefined
     }
-    // A vault may ask for witnesses of its own choice beside the quorum of the settings.
+    // A vault may require witnesses of its choice in addition to the quorum of the settings.
     return needs === null || isSatisfied(needs, cosigners) ? state.batch : undefined
   }
 
@@ -180,13 +180,13 @@ export function createStatementLog(deps: StatementLogDeps) {
   }
 
   return {
-    /** The origins that this enclave may write to, the preferred one first, and the verifier keys of all of the service. */
+    /** The origins that this enclave may write to, the preferred one first, and the verifier keys of all origins of the service. */
     async describe() {
       const keys = await Promise.all(setting.origins.map(getKey))
       return { own: origins, keys: keys.map(toVkey) }
     },
 
-    /** Starts a log, or repeats what was appended. */
+    /** Starts a log, or repeats appended entries. */
     async call({ start: wanted, from = 0 }: LogRequest): Promise<LogResponse> {
       if (wanted !== undefined) await start(wanted)
       if (tree === undefined) return { bootId, log: null }
@@ -198,24 +198,24 @@ export function createStatementLog(deps: StatementLogDeps) {
     /** Throws `log_unavailable` until a quorum has cosigned the entry of this boot. */
     assertOpen: () => void assertOpen(),
 
-    /** When a statement is signed: later than all that ended and are not remembered, so that none of those is made again. */
+    /** The signing time: later than all ended statements that are no longer remembered, so that none is made again. */
     now: () => Math.max(time.now(), held.endedUntilMs() + 1),
 
-    /** Makes room for what these items become, before anything is signed. Throws `log_unavailable`. */
+    /** Reserves memory for the statements of these items before anything is signed. Throws `log_unavailable`. */
     reserve(items: readonly SignItem[]) {
       const opened = assertOpen()
       if (opened.countUncosigned() >= limits.entries) throw unavailable('too many entries wait for witnesses')
       const sizes = items.map(countBytes)
       const room = held.reserve(sizes)
       return {
-        /** Keeps what was signed until it is released. Throws `log_unavailable`, and keeps nothing. */
+        /** Stores statements until they are released. Throws `log_unavailable` and stores none if one can't be stored. */
         hold(outcomes: readonly (SignedItem | { error: string })[], coordinatorKey: string) {
           if (tree !== opened) throw unavailable('another log was started')
           for (const [index, outcome] of outcomes.entries()) {
             if (!('error' in outcome)) room.add(toHeld(outcome, coordinatorKey, sizes[index] ?? 0))
           }
         },
-        /** Where the statements are in the log, once they are in batches. */
+        /** Returns the log entries of statements that are in batches. */
         async collect(placed: readonly Placement[]): Promise<AppendedEntries | null> {
           if (placed.length === 0) return null
           const ranges = [...new Set(placed.map(({ batch }) => batch))].map((batch) => appended.get(batch))
@@ -230,7 +230,7 @@ export function createStatementLog(deps: StatementLogDeps) {
       }
     },
 
-    /** Appends the entries of a batch whose quote begins. Does not wait. */
+    /** Appends the entries of a batch whose quote begins. Synchronous. */
     append(batch: BegunBatch) {
       const known = batch.leaves.flatMap((leaf) => held.get(leaf) ?? [])
       if (tree === undefined || known.length === 0) return
@@ -273,13 +273,13 @@ export function createStatementLog(deps: StatementLogDeps) {
       return { statements, quotes: [...used].map(toQuote) }
     },
 
-    /** Erases what was not fetched in time, and reports what was not acknowledged in time. */
+    /** Erases statements that were not fetched in time, and reports those that were not acknowledged in time. */
     expire() {
       const count = held.expire()
       if (count > 0) log.warn({ msg: 'Gave up statements', count })
     },
 
-    /** Resolves when no statement is kept any more. */
+    /** Resolves when no statement is stored any more. */
     settle: held.settle,
   }
 }
@@ -303,10 +303,10 @@ function toHeld({ leaf, needs, ...signed }: SignedItem, coordinatorKey: string, 
   }
 }
 
-/** What is kept of an item, about. A transaction's data is all that can be much of it, and most items are transactions. */
+/** The approximate memory for an item. Only a transaction's data can be large, and most items are transactions. */
 function countBytes(item: SignItem): number {
   if (item.kind !== 'transaction' || item.vault !== undefined) return STATEMENT_BYTES + JSON.stringify(item).length
-  // Not checked yet: what is none is not signed.
+  // Not validated yet; invalid items aren't signed.
   const { data } = (item.txMetadata ?? {}) as { data?: unknown }
   return 2 * STATEMENT_BYTES + (typeof data === 'string' ? data.length : 0)
 }

@@ -2,7 +2,7 @@ import { isSafeUrl } from '@countersign/protocol/core'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy } from '@countersign/root-secret'
 import { type Env, type Fault, fileFix } from '@countersign/service'
 
-/** A root secret that only enclaves hold, and how it comes at this start. */
+/** A root secret that only enclaves hold, and how this start obtains it. */
 export type AttestedSource = {
   kind: 'attested'
   policy: ParsedRootSecretPolicy
@@ -17,7 +17,7 @@ export type AttestedSource = {
 const INTEL_PCS = 'https://api.trustedservices.intel.com'
 const MAX_DONORS = 16
 
-/** The settings of `ROOT_SECRET=attested`, which mean nothing to any other kind. */
+/** The settings of `ROOT_SECRET=attested`. Other kinds don't use them. */
 const SETTINGS = [
   'ROOT_SECRET_FROM',
   'ROOT_SECRET_POLICY_FILE',
@@ -104,7 +104,7 @@ function readDonors(text: string, fault: Fault): string[] {
   return urls
 }
 
-/** Nothing but scheme, host and port, so that no name or password gets into a log. */
+/** Requires scheme, host and port only, so that no name or password reaches a log. */
 function isOrigin(text: string): boolean {
   return isSafeUrl(text) && isBare(text) && new URL(text).pathname === '/'
 }

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { hmacSha256 } from '@countersign/root-secret/sealing'
 import type { Clock, Random } from '../ports.ts'
 
-/** Time for a quote, for collateral from far away, and for a queue before us. */
+/** Enough for a quote, for remote collateral, and for a queue. */
 const LIFETIME_MS = 120_000
 
 const TIME_BYTES = 8
@@ -13,14 +13,14 @@ const MAC_BYTES = 16
 export type Challenges = {
   /** 32 bytes. */
   issue(): Uint8Array<ArrayBuffer>
-  /** Whether we issued it, it has not expired, and it has not been used. */
+  /** True for a challenge that we issued, that has not expired and was not used. */
   isOpen(challenge: Uint8Array): boolean
   use(challenge: Uint8Array): void
 }
 
 /**
- * Challenges that carry their own expiry and our MAC (u64be time ‖ random[8] ‖ HMAC[16]). A flood of them costs no memory and
- * evicts none; only used ones are remembered, and using one takes a quote that we accept.
+ * Challenges that contain their expiry and our MAC (u64be time ‖ random[8] ‖ HMAC[16]). A flood of them costs no memory and evicts none. Only
+ * used ones are stored, and using one takes an acceptable quote.
  */
 export function createChallenges({ clock, random }: { clock: Clock; random: Random }): Challenges {
   const key = random(32)

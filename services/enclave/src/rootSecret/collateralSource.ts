@@ -2,10 +2,10 @@ import type { Collateral } from '@countersign/attestation/core'
 import { type Platform, readPlatform } from '@countersign/evidence/core'
 import type { Clock } from '../ports.ts'
 
-/** Intel issues new collateral about once a day; a peer checks its dates. */
+/** Intel issues new collateral about once a day, and a peer checks its dates. */
 const MAX_AGE_MS = 3_600_000
 
-/** The collateral of the machine that we run on, fetched when needed and kept for an hour. */
+/** Fetches this machine's collateral on demand and caches it for an hour. */
 export function createCollateralSource(deps: {
   fetch(platform: Platform): Promise<Collateral>
   clock: Clock

@@ -55,8 +55,8 @@ export async function createBackup(deps: CreateBackupDeps): Promise<Backup> {
 }
 
 /**
- * There is no backup at this path, and one can be written: a second secret would be a second set of wallets, an overwritten
- * backup a lost one, and a mistyped folder, or a file system without links, must not show only after all custodians have submitted.
+ * Checks that no backup exists at this path and that one can be written. A second secret would mean a second set of wallets, and overwriting
+ * would lose a backup. A wrong folder, or a file system without links, must show before custodians submit.
  */
 export async function assertRoomForBackup(path: string, random: Random): Promise<void> {
   await assertNoBackup(path)
@@ -74,7 +74,7 @@ async function assertNoBackup(path: string) {
   if (isThere) throw new BackupError('there is a backup already: join a running enclave, or recover from it')
 }
 
-/** On disk for good before it returns. Never replaces a file. */
+/** Returns when the file is durable. Never replaces a file. */
 export async function writeBackup(path: string, backup: Backup, random: Random): Promise<void> {
   try {
     await writeNewFile({ path, text: toBackupFile(backup), mode: 0o644, random })

@@ -4,7 +4,7 @@ import { type EnclaveConfig, toHex } from '@countersign/protocol/core'
 import type { PeerEvidence } from '@countersign/root-secret'
 import { EnclaveError } from '../errors.ts'
 
-/** Where an enclave gets the evidence that it shows a peer or a custodian. */
+/** The sources of the evidence that an enclave shows a peer or a custodian. */
 export type EvidenceDeps = {
   config: EnclaveConfig
   quoteSource: QuoteSource
@@ -12,13 +12,13 @@ export type EvidenceDeps = {
   fetchCollateral(quote: Uint8Array): Promise<Collateral>
 }
 
-/** A quote over report data, with all that a reader needs to judge it. */
+/** A quote over report data, with everything that a reader needs to verify it. */
 export async function createEvidence(deps: EvidenceDeps, reportData: Uint8Array): Promise<PeerEvidence> {
   const { quote } = await deps.quoteSource.getQuote(reportData)
   return { quote: toHex(quote), config: deps.config, collateral: await deps.fetchCollateral(quote) }
 }
 
-/** The same for a call: without collateral its caller learns that this machine has none. */
+/** The same for a call: without collateral, the caller gets an error that says so. */
 export async function createEvidenceForCaller(deps: EvidenceDeps, reportData: Uint8Array): Promise<PeerEvidence> {
   try {
     return await createEvidence(deps, reportData)

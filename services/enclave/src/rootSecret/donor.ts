@@ -27,7 +27,7 @@ import type { RootSecretHolder } from './rootSecretHolder.ts'
 
 export type DonorDeps = EvidenceDeps & {
   policy: RootSecretPolicy
-  /** With the roots of our own mode only: simulated hardware gets nothing from real hardware, and the reverse. */
+  /** Has only the roots of our own mode, so simulated and real hardware never share a secret. */
   verifier: Verifier
   holder: Pick<RootSecretHolder, 'seal'>
   clock: Clock
@@ -40,13 +40,13 @@ export type Donor = {
   transfer(request: TransferRequest): Promise<TransferResponse>
 }
 
-/** Joiners that may wait. */
+/** The most joiners that may wait. */
 const MAX_WAITING = 4
 
 /**
- * Gives the root secret to an enclave like ourselves: genuine, with a measurement of the policy, and with exactly our
- * configuration. The secret leaves the key worker sealed to a key that the joiner's quote covers; our own quote shows the
- * joiner whose secret it is. Nothing is sealed or quoted before the joiner's quote is verified.
+ * Gives the root secret to an equal enclave: genuine, with a measurement of the policy, and with exactly our configuration. The secret leaves
+ * the key worker sealed to a key that the joiner's quote covers. Our own quote shows the joiner whose secret it gets. Nothing is sealed or
+ * quoted before the joiner's quote is verified.
  */
 export function createDonor(deps: DonorDeps): Donor {
   const configHash = hashEnclaveConfig(deps.config)
@@ -59,7 +59,7 @@ export function createDonor(deps: DonorDeps): Donor {
 
   async function sendSecret(request: TransferRequest): Promise<TransferResponse> {
     const [challenge, nonce, publicKey] = [request.challenge, request.nonce, request.publicKey].map(fromHex) as Parts
-    // Again: another call may have used it while this one waited.
+    // Check again: another call may have used it meanwhile.
     assertOpen(challenge)
     const reportData = computeJoinerReportData({ challenge, nonce, publicKey, configHash })
     const joiner = await verifyJoiner(deps, request, reportData)
@@ -98,7 +98,7 @@ async function verifyJoiner(deps: DonorDeps, { evidence }: TransferRequest, repo
     )
   } catch (cause) {
     if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
-    // A genuine machine that the policy does not accept: the operator may want to know which.
+    // A genuine machine that the policy rejects. The operator may want to know which.
     const isKnown = cause instanceof PolicyError && cause.details !== undefined
     throw refused(isKnown ? `${cause.code}: ${cause.details}` : cause.code, cause)
   }

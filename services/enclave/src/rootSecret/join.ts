@@ -34,8 +34,8 @@ export type JoinDeps = EvidenceDeps & {
   verifier: Verifier
   holder: Pick<RootSecretHolder, 'createKey' | 'accept'>
   /**
-   * Where there is a backup: the commitment to its secret, so that the secret of another genesis is refused, and whether an
-   * enclave of our own policy made it.
+   * With a backup: the commitment to its secret, to reject the secret of another genesis, and whether an enclave of our own policy made the
+   * backup.
    */
   readBackup?(): Promise<{ commitment: Uint8Array; isOurs: boolean }>
   callPeer: CallPeer
@@ -45,15 +45,15 @@ export type JoinDeps = EvidenceDeps & {
   log: Log
 }
 
-/** An operator may start all enclaves at once, and the first one needs time to get the secret itself. */
+/** An operator may start all enclaves at once, and the first one needs time to get the secret. */
 const TIME_LIMIT_MS = 300_000
 const PAUSE_MS = 5_000
-/** A challenge costs an enclave nothing: one that does not answer quickly is not running. */
+/** A challenge takes an enclave no time, so one that doesn't answer quickly isn't running. */
 const CHALLENGE_TIMEOUT_MS = 5_000
 
 /**
- * Gets the root secret from the first of these enclaves that gives it. Those that are not up yet are asked again, for five
- * minutes; when all have refused, it fails at once.
+ * Gets the root secret from the first enclave that gives it. Retries those that are not up yet for five minutes. Fails at once when all have
+ * refused.
  */
 export async function join(deps: JoinDeps, urls: readonly string[]): Promise<void> {
   const deadline = deps.clock.now() + TIME_LIMIT_MS
@@ -85,7 +85,7 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
     deps.callPeer(url, path, body, Math.max(1, Math.min(timeoutMs, remainingMs())))
   const configHash = hashEnclaveConfig(deps.config)
   const { challenge } = parseAnswer(challengeResponse, await call(rootSecretPaths.challenge, {}, CHALLENGE_TIMEOUT_MS))
-  // Only now: a donor that has just made the secret writes its backup before it answers.
+  // Read it now: a donor that has just created the secret writes its backup before it answers.
   const backup = await deps.readBackup?.()
   const publicKey = await deps.holder.createKey()
   const nonce = deps.random(32)
@@ -101,14 +101,14 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
     transferResponse,
     await call(rootSecretPaths.transfer, request, CALL_TIMEOUT_MS),
   )
-  // Before anything is opened: an attacker who answers could have sealed a secret of their own to our key.
+  // Check before opening: an attacker could have sealed their own secret to our key.
   if (!equalBytes(hashEnclaveConfig(evidence.config), configHash)) {
     throw new PeerError('peer_not_accepted', 'the enclave is not accepted', { details: 'another configuration' })
   }
   const sealed = { enc: fromHex(enc), ciphertext: fromHex(ciphertext) }
   const ciphertextHash = hash('sha256', sealed.ciphertext, 'buffer')
-  // A secret that matches our own backup is the right one, however old the donor's patches: when Intel raises the level all
-  // machines are out of date at once, and one that was patched and restarted has no other to ask.
+  // A secret that matches our own backup is right, even if the donor is behind on patches. When Intel raises the required level, all machines
+  // are outdated at once, and one that was patched and restarted has no other donor.
   const statuses = backup?.isOurs ? { statuses: tcbStatuses } : {}
   await verifyPeerEvidence(
     { verifier: deps.verifier, policy: { ...toQuotePolicy(deps.policy), ...statuses }, at: new Date(deps.clock.now()) },
@@ -119,8 +119,8 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
 }
 
 /**
- * A refusal, or an answer that cannot be trusted, is final: asking again changes nothing. An enclave that is busy, not running
- * or too slow may answer later. One enclave's answer must not keep us from asking the next; a wrong backup is wrong for all.
+ * A refusal or an untrusted answer is final: asking again changes nothing. An enclave that is busy, down or slow may answer later. One
+ * enclave's answer must not stop us from asking the next. A wrong backup is wrong for all.
  */
 function explain(error: unknown): { reason: string; isFinal: boolean } {
   if (error instanceof PeerError) {

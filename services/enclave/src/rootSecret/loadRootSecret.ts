@@ -5,13 +5,13 @@ import { createFolder, readCode, writeNewFile } from '@countersign/service'
 import type { Random } from '../ports.ts'
 import { assertSecret, SECRET_BYTES } from './rootSecretHolder.ts'
 
-/** Where the one secret comes from that every wallet key is derived from. */
+/** The source of the secret from which every wallet key is derived. */
 export type RootSecretSource = { kind: 'file'; path: string } | { kind: 'dstack'; socketPath?: string }
 
-/** Under this path dstack derives our key for this application; another path would be another set of wallets. */
+/** dstack derives our key for this path. Another path would mean another set of wallets. */
 const DSTACK_KEY_PATH = 'countersign/root-secret/v1'
 
-/** Reads the root secret; a `file` source creates it at the first start. */
+/** Reads the root secret. A `file` source creates it at the first start. */
 export async function loadRootSecret(source: RootSecretSource, random: Random): Promise<Uint8Array<ArrayBuffer>> {
   if (source.kind === 'dstack') {
     const { socketPath } = source
@@ -35,7 +35,7 @@ async function readSecretFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
   return assertSecret(new Uint8Array(Buffer.from(text, 'hex')))
 }
 
-/** Two first starts agree on one secret. */
+/** Two concurrent first starts agree on one secret. */
 async function createSecretFile(path: string, random: Random) {
   await createFolder(dirname(path))
   const text = `${Buffer.from(random(SECRET_BYTES)).toString('hex')}\n`

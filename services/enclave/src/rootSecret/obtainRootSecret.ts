@@ -19,12 +19,12 @@ import type { RootSecretHolder } from './rootSecretHolder.ts'
 export type ObtainDeps = Omit<JoinDeps, 'policy' | 'holder'> &
   Pick<RecoveryDeps, 'health' | 'settings'> & { holder: RootSecretHolder }
 
-/** An enclave that waits for custodians, and what is left to do after they have submitted. */
+/** An enclave that waits for custodians, and the work that remains after they have submitted. */
 export type PendingRecovery = Omit<Recovery, 'needsNewBackup'> & { finish(): Promise<void> }
 
 /**
- * Brings the root secret into the key worker, as configured for this start. After a genesis or a join it is there; a
- * recovery goes on while the enclave listens.
+ * Brings the root secret into the key worker, as configured for this start. After genesis or joining it is there at once; a recovery
+ * continues while the enclave listens.
  */
 export async function obtainRootSecret(deps: ObtainDeps, source: AttestedSource): Promise<PendingRecovery | undefined> {
   const { from, policy } = source
@@ -56,7 +56,7 @@ export async function obtainRootSecret(deps: ObtainDeps, source: AttestedSource)
   }
 }
 
-/** Two enclaves that were both started with genesis have two secrets; the backup says which one is meant. */
+/** Two enclaves that both started with genesis have two secrets. The backup decides which one counts. */
 async function readCommitment({ verifier, config }: ObtainDeps, policy: ParsedRootSecretPolicy, path: string) {
   const backup = await readBackup(path)
   const isMock = config.quoteSource === 'mock'
@@ -72,7 +72,7 @@ async function readBackup(path: string): Promise<Backup> {
   return parseBackup(text)
 }
 
-/** Before anything is served: a user must never get an address whose key only this process knows. */
+/** Saved before serving: no user may get an address whose key only this process knows. */
 async function saveBackup(deps: ObtainDeps & CreateBackupDeps, path: string) {
   const backup = await createBackupWithRetries(deps)
   await writeBackup(path, backup, deps.random)
@@ -82,12 +82,13 @@ async function saveBackup(deps: ObtainDeps & CreateBackupDeps, path: string) {
 const ATTEMPTS = 6
 const PAUSE_MS = 10_000
 
-/** The secret is here already, perhaps from custodians: what passes by itself must not lose it. */
+/** The secret is here already, perhaps from custodians, and a temporary failure must not lose it. */
 async function createBackupWithRetries(deps: ObtainDeps & CreateBackupDeps): Promise<Backup> {
   for (let attempt = 1; ; attempt++) {
     try {
       const backup = await createBackup(deps)
-      // Under our own policy: an enclave that it does not list could give its secret to no other, and no custodian would accept the backup.
+      // Verify under our own policy: an enclave that isn't listed could pass its secret to no other, and no custodian would accept its
+      // backup.
       const isMock = deps.config.quoteSource === 'mock'
       await verifyBackup({ verifier: deps.verifier, isMock, madeUnder: deps }, backup)
       return backup
@@ -100,7 +101,7 @@ async function createBackupWithRetries(deps: ObtainDeps & CreateBackupDeps): Pro
   }
 }
 
-/** An outage of the quote or collateral service, or a clock some seconds behind that of Intel, who issued the collateral just now. */
+/** An outage of the quote or collateral service, or a clock a few seconds behind Intel's, which has just issued the collateral. */
 function toPassingReason(error: unknown): string | undefined {
   if (error instanceof EvidenceError || error instanceof VendorError) return error.code
   if (!(error instanceof BackupError && error.cause instanceof QuoteError)) return undefined

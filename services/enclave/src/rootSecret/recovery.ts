@@ -37,7 +37,7 @@ export type RecoveryDeps = EvidenceDeps & {
   /** With the roots of our own mode only. */
   verifier: Verifier
   holder: Pick<RootSecretHolder, 'expectShares' | 'addShare'>
-  /** What `GET /health` reports beside the state. */
+  /** Further members of `GET /health`. */
   health: Readonly<Record<string, string>>
   log: Log
 }
@@ -46,7 +46,7 @@ export type Recovery = {
   /** Answers while the enclave waits for its shares. */
   app: App
   needed: number
-  /** The policy has other custodians than the backup, or another threshold: a new backup has to be made. */
+  /** The policy's custodians or threshold differ from the backup's, so a new backup is needed. */
   needsNewBackup: boolean
   /** Resolves when the secret is there. */
   recovered: Promise<void>
@@ -55,8 +55,8 @@ export type Recovery = {
 const MAX_WAITING = 4
 
 /**
- * Serves an enclave without its secret: it shows custodians a quote over a key of its own, and takes the shares that they seal to
- * it. Only custodians of our own policy count, and as many as it requires.
+ * Serves an enclave without its secret. It shows custodians a quote over its key and accepts the shares that they seal to it. Only custodians
+ * of our own policy count, and as many as it requires.
  */
 export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
   const { backup, policy, holder, log } = deps

@@ -20,14 +20,14 @@ import type { Random } from '../ports.ts'
 
 export const SECRET_BYTES = 32
 
-/** Refuses bytes that cannot be a root secret. */
+/** Rejects bytes that can't be a root secret. */
 export function assertSecret(secret: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (secret.length !== SECRET_BYTES) throw new Error('the root secret does not have 32 bytes')
   if (secret.every((byte) => byte === secret[0])) throw new Error('the root secret is not random')
   return secret
 }
 
-/** Why the holder refused. It never says more: whatever went wrong, went wrong near the secret. */
+/** Why the holder refused. It never says more, because any failure here happens next to the secret. */
 export type RootSecretRefusal =
   | 'secret already here'
   | 'no secret here'
@@ -48,12 +48,12 @@ export class RootSecretError extends Error {
   }
 }
 
-/** A share sealed to its custodian, and the hash by which it is known again. */
+/** A share sealed to its custodian, and the hash that identifies it. */
 export type SealedShare = Sealed & { hash: Uint8Array }
 
 type SharingParameters = { policyHash: Uint8Array; custodians: readonly Uint8Array[]; threshold: number }
 
-/** What the holder must know about a backup to check the shares that arrive. */
+/** What the holder needs from a backup to check arriving shares. */
 type ExpectedShares = {
   backupHash: Uint8Array
   commitment: Uint8Array
@@ -62,22 +62,22 @@ type ExpectedShares = {
 }
 
 /**
- * Holds the root secret: how it comes in, and in which forms it leaves (sealed to an enclave, or as shares sealed to
- * custodians). Who may have it is decided outside, before a call.
+ * Holds the root secret: how it arrives, and how it leaves (sealed to an enclave, or as shares sealed to custodians). The caller decides who
+ * may have it.
  */
 export type RootSecretHolder = {
-  /** Makes a fresh secret. */
+  /** Creates a fresh secret. */
   generate(): Promise<void>
-  /** Makes the key that `accept` will open with. */
+  /** Creates the key that `accept` decrypts with. */
   createKey(): Promise<Uint8Array<ArrayBuffer>>
-  /** Takes the secret; with a commitment, only the one that the commitment is of. */
+  /** Accepts the secret. With a commitment, only the secret that it commits to. */
   accept(parameters: { sealed: Sealed; aad: Uint8Array; commitment?: Uint8Array }): Promise<void>
-  /** The secret, sealed to another enclave's key. */
+  /** Seals the secret to another enclave's key. */
   seal(parameters: { recipient: Uint8Array; aad: Uint8Array }): Promise<Sealed>
   share(parameters: SharingParameters): Promise<{ commitment: Uint8Array; shares: SealedShare[] }>
-  /** Makes the key that custodians seal their shares to. */
+  /** Creates the key that custodians seal their shares to. */
   expectShares(expected: ExpectedShares): Promise<Uint8Array<ArrayBuffer>>
-  /** Takes one share. With the last that is needed, the secret is there. */
+  /** Adds one share. The last one needed restores the secret. */
   addShare(parameters: { index: number; sealed: Sealed }): Promise<{ held: number; needed: number }>
 }
 
@@ -161,7 +161,7 @@ export function createRootSecretHolder(deps: {
       const custodian = custodians[index]
       if (custodian === undefined) throw new RootSecretError('no such custodian')
       const aad = toSubmissionContext({ backupHash, configHash, index })
-      // With the custodian's key as well: anyone can forge a backup around a secret of their own, but not seal as a custodian.
+      // Also authenticated with the custodian's key: anyone can forge a backup around their own secret, but only a custodian can seal this.
       const share = unseal(sealed, {
         recipient: key,
         sender: custodian.key,
@@ -187,7 +187,7 @@ export function createRootSecretHolder(deps: {
 }
 
 async function restore(shares: Uint8Array[], commitment: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  // The library throws where shares have the same place.
+  // The library throws if two shares have the same index.
   const combined = await combine(shares).catch(() => new Uint8Array())
   const secret = new Uint8Array(combined)
   combined.fill(0)

@@ -14,18 +14,18 @@ import { createTreeEdge } from '@countersign/service/hexTree'
 /** A batch whose quote has begun. `signed` resolves to the same batch with its quote, and rejects if the quote fails. */
 export type BegunBatch = OpenBatch & { signed: Promise<SignedBatch> }
 
-/** Where a leaf is. */
+/** The place of a leaf. */
 export type Placement = { batch: BegunBatch; leafIndex: number }
 
 export type Batcher = {
   /**
-   * Says that so many leaves are being made: a quote that could begin meanwhile waits for them, if they are few. To be called back when they
-   * were added, or when there will be none.
+   * Announces leaves in progress: if they are few, a quote that could begin waits for them. Call the returned function when they were added,
+   * or won't be.
    */
   expect(count: number): () => void
-  /** Resolves when the quote that is to cover the leaf begins. */
+  /** Resolves when the quote that covers the leaf begins. */
   add(leaf: Uint8Array): Promise<Placement>
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no leaf is waiting. */
   drain(): Promise<void>
 }
 
@@ -34,7 +34,7 @@ export type BatcherParameters = {
   /** 16 bytes, random at each start. */
   bootId: Uint8Array
   configHash: Uint8Array
-  /** Leaves that one quote may cover. */
+  /** The most leaves under one quote. */
   limit: number
   log: Log
   /** Called when the quote of a batch begins, before any caller gets the batch. */
@@ -44,17 +44,17 @@ export type BatcherParameters = {
 type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
 type Expected = { count: number; arrived: Promise<void> }
 
-/** Leaves that a quote waits for: they take some milliseconds, and would have to wait for a whole quote otherwise. */
+/** The most leaves that a quote waits for. They take milliseconds, but would otherwise wait for a whole quote. */
 const MAX_EXPECTED = 32
 
 /**
- * Group commit: one quote at a time; leaves of all callers that arrive meanwhile share the next one. There is no timer: a single
- * leaf is a batch of one and does not wait, unless others are being made at that moment. The batches of one boot form a chain.
+ * Group commit: one quote at a time, and all leaves that arrive meanwhile share the next one. There is no timer: a single leaf doesn't wait,
+ * unless others are announced at that moment. The batches of one boot form a chain.
  */
 export function createBatcher(parameters: BatcherParameters): Batcher {
   const { quoteSource, bootId, configHash, limit, log, onBegun } = parameters
   const queue: Waiting[] = []
-  /** In the order in which they will arrive. */
+  /** In order of arrival. */
   const expected = new Set<Expected>()
   let sequence = 0
   let previous = firstPreviousBatchHash()
@@ -78,7 +78,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
     running = undefined
   }
 
-  /** Those of now, as far as they are few: what comes later is for the next quote. */
+  /** Waits for the leaves announced now, if they are few. Later ones are for the next quote. */
   async function untilArrived() {
     let left = Math.min(MAX_EXPECTED, limit - queue.length)
     for (const { count, arrived } of [...expected]) {

@@ -14,38 +14,38 @@ import { isEd25519Signature } from '@countersign/service/ed25519'
 import type { Time } from '../time/time.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
-/** What is signed with a sample. An off-chain signature is made once with one: there is no repeated call of it. */
+/** What a sample is used for. An off-chain signature uses its sample once, because it can't be repeated. */
 export type SampleUse = { kind: 'transaction' | 'authorization'; keyId: string; digest: Hex } | { kind: 'off-chain' }
 
 type SampleFault = Extract<SignItemError['error'], `entropy_${string}`>
 
 export type Samples = {
   /**
-   * Verifies a sample and keeps it for this use: no other gets it in this boot, but for the round of a beacon, which is everybody's.
-   * Answers why it may not be used, or undefined.
+   * Verifies a sample and reserves it for this use: no other use gets it in this boot. A beacon's round is shared. Returns why it can't be
+   * used, or undefined.
    */
   use(witness: EntropyWitness | DrandWitness, use: SampleUse): SampleFault | undefined
-  /** Which of the sources a sample is of, once `use` has accepted it. */
+  /** The source of a sample that `use` has accepted. */
   findSource(witness: EntropyWitness | DrandWitness): EntropySetting | undefined
 }
 
-/** By value alone: statements name nothing else of a sample. */
+/** By value: statements name nothing else of a sample. */
 type Known = { use: string | undefined; timestampMs: number }
 
-/** Some thousands a second for as long as samples are remembered. */
+/** Some thousands per second, for as long as samples are remembered. */
 const MAX_KNOWN = 524_288
-/** A minute has twenty of them. */
+/** A minute has twenty. */
 const MAX_ROUNDS = 64
 const UNSIGNED_KEY = '00'.repeat(32)
 
 /**
- * Verifies samples against the sources in the settings and remembers what each was used for, until it is too old to be accepted
- * again. A signed one tells the time too.
+ * Verifies samples against the sources in the settings, and remembers the use of each until it is too old to be accepted. A signed sample
+ * also proves a time.
  */
 export function createSamples(deps: {
   sources: readonly EntropySetting[]
   time: Time
-  /** How many are remembered. */
+  /** The most samples to remember. */
   limit?: number
 }): Samples {
   const { time, limit = MAX_KNOWN } = deps
@@ -53,10 +53,10 @@ export function createSamples(deps: {
   const keys = new Map(satellites.map(({ key }) => [key, fromHex(key)]))
   const unsigned = deps.sources.find(({ kind }) => kind === 'unsigned')
   const beacons = deps.sources.filter((source) => source.kind === 'drand')
-  /** Of which beacon each round is that was verified, by all that the verification is over. */
+  /** The beacon of each verified round, by everything that the verification covers. */
   const rounds = new Map<string, EntropySetting>()
   const known = new Map<string, Known>()
-  /** The values of each second of samples, so that what is too old is found without a search. */
+  /** Values by the second of their samples, to find old ones without a search. */
   const seconds = new Map<number, Set<string>>()
   let forgottenUntil = Number.NEGATIVE_INFINITY
 
@@ -68,7 +68,7 @@ export function createSamples(deps: {
     return timestampMs >= oldest() && timestampMs <= time.latestSample()
   }
 
-  /** A pairing takes tens of milliseconds, and one of each round is enough. */
+  /** A pairing takes tens of milliseconds, and each round needs only one. */
   function findBeacon(witness: DrandWitness): EntropySetting | undefined {
     const { source: _, ...signed } = witness
     const round = toFlatJson(signed)
@@ -81,7 +81,7 @@ export function createSamples(deps: {
     return beacon
   }
 
-  /** The time first, since it costs nothing. */
+  /** Checks the time first, because that is cheap. */
   function useRound(witness: DrandWitness, timestampMs: number): SampleFault | undefined {
     if (!isInTime(timestampMs) || findBeacon(witness) === undefined) return 'entropy_refused'
     time.raiseBySample(timestampMs)

@@ -11,13 +11,13 @@ type Native = {
 }
 
 /**
- * libsecp256k1 as machine code, which runs in constant time and several times faster than as WebAssembly; undefined where the
- * package has none for this machine. It has one for x64, which TDX machines are. Both make the same bytes: decision 6.
+ * libsecp256k1 as native code: constant time, and several times faster than WebAssembly. Undefined if the package has no build for this
+ * machine. It has one for x64, which TDX machines are. Both give the same bytes: decision 6.
  */
 export function loadNative(): SignRecoverable | undefined {
   let native: Native
   try {
-    // By its inner path: the package's own entry would fall back to code in JavaScript without a word.
+    // Load the inner path: the package's entry falls back silently to JavaScript.
     native = createRequire(import.meta.url)('secp256k1/bindings.js')
   } catch {
     return undefined

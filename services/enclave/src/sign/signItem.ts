@@ -39,10 +39,10 @@ import { type CheckVaultDeps, checkVault, findPolicy, refusedKind, type VaultRul
 import { signRecoverable } from './secp256k1.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
-/** A statement and its leaf, not yet covered by a quote. Nothing of it may leave the enclave before that. */
+/** A statement and its leaf, not yet covered by a quote. It must not leave the enclave before that. */
 export type SignedItem = SignedStatement & {
   leaf: Uint8Array<ArrayBuffer>
-  /** Whose cosignatures of the log the vault's policy asks for. */
+  /** The log cosignatures that the vault's policy requires. */
   needs?: PolicyLog
 }
 
@@ -52,16 +52,16 @@ export type SignItemDeps = CheckVaultDeps & {
   random: Random
   /** The code that accounts may be delegated to. */
   implementations: readonly Hex[]
-  /** What may be signed for. Undefined: any chain. */
+  /** The chains to sign for. Undefined: any. */
   chainIds?: readonly number[] | undefined
 }
 
-/** What all statements say. */
+/** The members that all statements have. */
 type Facts = Pick<Statement, 'address' | 'coordinatorKey' | 'keyId' | 'publicKey' | 'signedAt'>
 
 type SigningItem = Exclude<SignItem, AddressItem>
 
-/** Why an item cannot be what is signed: the code of the protocol's own check is that of the answer. */
+/** Why an item can't be signed, by the code of the protocol's own check. */
 const CONTENT_ERRORS = [
   'invalid_request',
   'invalid_tx_metadata',
@@ -72,8 +72,8 @@ const CONTENT_ERRORS = [
 ] as const satisfies SignItemError['error'][]
 
 /**
- * Checks one item and signs it. A bare hash is never signed: what is signed is rebuilt from its fields, and a transaction must
- * hash to the digest that the caller named.
+ * Checks one item and signs it. Never signs a bare hash: the content is rebuilt from its fields, and a transaction must hash to the digest
+ * that the caller named.
  */
 export function signItem(
   deps: SignItemDeps,
@@ -108,14 +108,14 @@ export function signItem(
   return toSignedItem(toSigned(deps, { ...read, signature, facts }), policy)
 }
 
-/** `policy` is that of the vault, which has allowed it. */
+/** `policy` belongs to the vault, which has allowed the item. */
 function toSignedItem(signed: SignedStatement, policy: Policy | undefined): SignedItem {
   return { ...signed, leaf: toLeaf(signed.statement), ...(policy?.log && { needs: policy.log }) }
 }
 
 /**
- * The rules must be known here, and the sample one that counts for their schedule: an address whose vault could never sign is not to
- * be recommended under a quote.
+ * Requires that the rules are known here and that the sample counts for their schedule: a quote must not recommend an address whose vault
+ * could never sign.
  */
 function stateAddress(
   deps: SignItemDeps,
@@ -131,7 +131,7 @@ function stateAddress(
   return toSignedItem(toSignedV2(item, facts, { kind: 'address', subject }), policy)
 }
 
-/** What is to be signed, in its one spelling, and its hash. */
+/** The content in its canonical form, and its hash. */
 type Read<Item> = { item: Item; digest: Uint8Array }
 
 type Made<Item> = Read<Item> & { signature: Uint8Array<ArrayBuffer>; facts: Facts }
@@ -139,7 +139,7 @@ type Made<Item> = Read<Item> & { signature: Uint8Array<ArrayBuffer>; facts: Fact
 function toSigned({ random }: SignItemDeps, made: Made<SigningItem>): SignedStatement {
   const { item, digest, signature, facts } = made
   if (item.kind === 'transaction') {
-    // Version 1 has no place for a policy.
+    // Version 1 has no field for a policy.
     return item.statementVersion === 1 && item.vault === undefined
       ? { statement: toStatement({ ...made, item }) }
       : toSignedV2(item, facts, { kind: 'transaction', subject: toTransactionSubject({ ...made, item }) })
@@ -173,7 +173,7 @@ function toSignedV2(
 ): { statement: StatementV2; subject: Signed['subject'] } {
   const statement: StatementV2 = {
     ...facts,
-    // As `hashApprovals` has it: the list is in its one form, or the request would not have been read.
+    // Equals `hashApprovals`: the request was accepted only with the list in canonical form.
     approvals: isApproved(vault) ? hash('sha256', `[${vault.approvals.map(toFlatJson).join()}]`, 'hex') : null,
     kind,
     policy: vault?.policy ?? null,
@@ -203,7 +203,7 @@ function toTransactionSubject({ item, signature, facts }: Made<TransactionItem>)
   }
 }
 
-/** Both salts are fresh: without them a commitment would give away a message that is easy to guess. */
+/** Both salts are fresh. Without them, a commitment would reveal a message that is easy to guess. */
 function toOpening(
   item: OffChainItem,
   { digest, signature }: { digest: Hex; signature: Hex },
@@ -215,12 +215,12 @@ function toOpening(
   return { content: half, signature: { salt: toHex(random(32)), signature } }
 }
 
-/** The protocol's `hashLeaf` for a statement made just above, without its checks and with the faster SHA-256. */
+/** The protocol's `hashLeaf` with the faster SHA-256, for a statement built just above. */
 function toLeaf(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
   return new Uint8Array(hash('sha256', `\0${toStatementText(statement)}`, 'buffer'))
 }
 
-/** Rebuilds what is to be signed, and hashes it. */
+/** Rebuilds the content and hashes it. */
 function readItem(item: SigningItem, implementations: readonly Hex[]): Read<SigningItem> | SignItemError {
   try {
     if (isOffChain(item)) return { item, digest: hashContent(item) }
@@ -228,7 +228,7 @@ function readItem(item: SigningItem, implementations: readonly Hex[]): Read<Sign
       assertAuthorizationAllowed(item.authorization, implementations)
       return { item, digest: hashAuthorization(item.authorization) }
     }
-    // EIP-1559 only: any other type has fields that do not exist here.
+    // EIP-1559 only: other types have fields that don't exist here.
     const txMetadata = parseTxMetadata(item.txMetadata)
     const digest = hashParsedTransaction(txMetadata)
     if (toPrefixedHex(digest) !== item.digest) return { error: 'digest_mismatch' }
@@ -240,7 +240,7 @@ function readItem(item: SigningItem, implementations: readonly Hex[]): Read<Sign
   }
 }
 
-/** What may be used on every chain is allowed only where all chains are. */
+/** Content that is valid on every chain is allowed only if all chains are. */
 function isChainAllowed(item: SigningItem, chainIds: readonly number[] | undefined): boolean {
   if (chainIds === undefined) return true
   const chain = findChain(item)

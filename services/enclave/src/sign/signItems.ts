@@ -26,21 +26,18 @@ export type SignItemsDeps = {
   samples: Samples
   time: Time
   policyTexts: PolicyTexts
-  /** Where the settings have a log. */
+  /** Present if the settings have a log. */
   statementLog?: StatementLog | undefined
 }
 
 type SignItemsParameters = {
   items: readonly SignItem[]
-  /** Texts of policies that items name. */
+  /** The texts of policies that items name. */
   policies?: readonly string[] | undefined
   coordinatorKey: string
 }
 
-/**
- * Signs the items of one call on arrival; then they wait for a quote together, so that a call needs one quote and not several.
- * A refused item does not fail the others.
- */
+/** Signs the items of one call on arrival. They then wait for one quote together. A rejected item doesn't fail the others. */
 export async function signItems(deps: SignItemsDeps, parameters: SignItemsParameters): Promise<SignItemsResponse> {
   const { outcomes, placing } = await signExpected(deps, parameters)
   const { batches: begun, toResult } = await placing
@@ -59,8 +56,8 @@ export async function signItems(deps: SignItemsDeps, parameters: SignItemsParame
 }
 
 /**
- * The same with a log. It answers when the quotes begin, so that witnesses cosign while they are made. Of each statement the answer has only
- * the places of its leaf in a batch and in the log.
+ * The same with a log. Answers when the quotes begin, so that witnesses cosign meanwhile. The answer holds only each statement's place in a
+ * batch and in the log.
  */
 export async function signLoggedItems(
   deps: SignItemsDeps & { statementLog: StatementLog },
@@ -82,7 +79,7 @@ export async function signLoggedItems(
 
 type Outcome = SignedItem | SignItemError
 
-/** A quote that could begin meanwhile waits for them, until their leaves are with the batcher. `hold` comes before. */
+/** A quote that could begin waits until the batcher has these leaves. `hold` runs before. */
 async function signExpected(
   deps: SignItemsDeps,
   parameters: SignItemsParameters,
@@ -98,24 +95,24 @@ async function signExpected(
   }
 }
 
-/** To hash typed data may take longer than a quote, which is not to wait for it. */
+/** Hashing typed data may take longer than a quote, which must not wait for it. */
 function countExpected(items: readonly SignItem[]): number {
   return items.some(({ kind }) => kind === 'typed-data') ? Number.POSITIVE_INFINITY : items.length
 }
 
-/** Fewer are not worth a message of their own to the key worker. */
+/** Fewer aren't worth a separate message to the key worker. */
 const MIN_TASKS = 8
 
-/** How many of so many items are verified in one turn: half of them, so that the key worker signs these while the others are verified. */
+/** How many items to verify in one turn: half of them, so that the key worker signs these while the others are verified. */
 const countTurn = (items: number) => Math.min(MAX_TASKS, Math.max(MIN_TASKS, Math.ceil(items / 2)))
 
 /**
- * A call can have 256 samples to verify, of 50 to 150 µs each, and quotes must not wait for all of them. So others have their turn after
- * as many as make one message to the key worker, which signs while the next are verified.
+ * A call can have 256 samples to verify, of 50 to 150 µs each, and quotes must not wait for all of them. So this yields after each message to
+ * the key worker, which signs while the next samples are verified.
  */
 async function signAll(deps: SignItemsDeps, { items, policies = [], coordinatorKey }: SignItemsParameters) {
   deps.time.assertKnown()
-  // Those of this call are at hand for it whatever else the memory has to forget meanwhile.
+  // The policies of this call are available to it even if the cache evicts them.
   const given = new Map(policies.map((text) => [deps.policyTexts.add(text), text]))
   const findText = (hash: string) => given.get(hash) ?? deps.policyTexts.get(hash)
   const turns: Promise<Outcome[]>[] = []
@@ -124,28 +121,28 @@ async function signAll(deps: SignItemsDeps, { items, policies = [], coordinatorK
     if (first > 0) await setImmediate()
     const turn = items.slice(first, first + count)
     const signed = Promise.all(turn.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
-    // It may fail while later turns still wait for theirs; all are awaited below.
+    // It may fail while later turns still wait; all are awaited below.
     signed.catch(() => undefined)
     turns.push(signed)
   }
   return (await Promise.all(turns)).flat()
 }
 
-/** The sample is kept for the item before anything is signed, whatever becomes of that: a repeated call gets it again. */
+/** Reserves the sample for the item before signing, whatever the result: a repeated call gets it again. */
 function signWithSample(
   { keyWorker, samples, time, statementLog }: SignItemsDeps,
   item: SignItem,
   { coordinatorKey, findText }: { coordinatorKey: string; findText(hash: string): string | undefined },
 ): Promise<Outcome> | SignItemError {
   const policy = item.vault === undefined ? undefined : findText(item.vault.policy)
-  // Before the sample is kept: the caller asks again with the text.
+  // Before reserving the sample: the caller retries with the policy's text.
   if (item.vault !== undefined && policy === undefined) return { error: 'policy_unknown' }
   const use = toSampleUse(item)
   if (use === undefined) return { error: 'invalid_request' }
-  // Receipts of version 1 have no place for it, so nobody could check it there.
+  // Receipts of version 1 have no field for a beacon, so no one could check it.
   const isForVersion1 = item.kind === 'transaction' && item.statementVersion === 1
   if (isForVersion1 && 'kind' in item.witness) return { error: 'entropy_refused' }
-  // Nor for a proof that they are in the log.
+  // They also have no field for a log proof.
   if (isForVersion1 && statementLog !== undefined) return { error: 'invalid_request' }
   const error = samples.use(item.witness, use)
   if (error !== undefined) return { error }
@@ -154,14 +151,14 @@ function signWithSample(
   return keyWorker.sign(item, { coordinatorKey, now, rules: { policy, sample: toTimedSample(samples, item) } })
 }
 
-/** The sample as a proof of time, for a schedule: its source is that of the settings by which it was verified. */
+/** The sample as proof of time, for a schedule, with the source from the settings that verified it. */
 function toTimedSample(samples: Samples, { witness }: SignItem): TimedSample | undefined {
   const source = samples.findSource(witness)
   const timeMs = parseTimestamp(witness.timestamp)
   return source === undefined || timeMs === undefined ? undefined : { source, timeMs }
 }
 
-/** Undefined for an authorization that cannot be hashed. Whether the digest of a transaction is its own is checked where it is signed. */
+/** Undefined for an authorization that can't be hashed. The signing code checks a transaction's digest. */
 function toSampleUse(item: SignItem): SampleUse | undefined {
   const { kind, keyId } = item
   if (kind === 'transaction') return { kind, keyId, digest: item.digest }
@@ -174,7 +171,7 @@ function toSampleUse(item: SignItem): SampleUse | undefined {
   }
 }
 
-/** Once the quotes have begun: the batches of the items, and the place of each item. */
+/** Once the quotes have begun: the items' batches, and the place of each item. */
 async function place(batcher: Batcher, outcomes: readonly Outcome[]) {
   const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
   const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))

@@ -4,8 +4,8 @@ import type { LearnTimeDeps } from './learnTime.ts'
 const ASK_EVERY_MS = 3_600_000
 
 /**
- * Asks the issuers again every hour once the time is known: monotonic time counts slow, and the first answer may have come from a
- * cache. Sends one request at a time, and ignores answers that are more than 65 seconds ahead.
+ * Asks the issuers again every hour once the time is known, because monotonic time counts slowly and the first answer may have come from a
+ * cache. Sends one request at a time, and ignores answers more than 65 seconds ahead.
  */
 export async function keepTime({ time, fetchDate, wait, log }: Omit<LearnTimeDeps, 'clock'>, signal: AbortSignal) {
   for (;;) {

@@ -3,33 +3,35 @@ import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 
 /**
- * The enclave's time: the later of the clock and the floor. The host controls the clock, and may set it back or stop it. The floor
- * comes from signed and authenticated times of other parties, and advances with monotonic time.
+ * The enclave's time: the later of the clock and the floor. The host controls the clock and may set it back or stop it. The floor comes from
+ * signed and authenticated times of other parties, and advances with monotonic time.
  */
 export type Time = Clock & {
-  /** Clock or floor, whichever is later. Every expiry is judged by it, and signatures are dated by it. */
+  /** The later of clock and floor. It decides every expiry and dates signatures. */
   now(): number
-  /** What it certainly is later than. */
+  /** The actual time is certainly later than this. */
   floor(): number
-  /** Whether issuers have told the time. */
+  /** Whether issuers have provided the time. */
   isKnown(): boolean
   /** Throws `time_unknown` until then. */
   assertKnown(): void
   /**
-   * When this boot began, as a whole second: what was issued in that second or before, an earlier boot may have seen. Throws
-   * `time_unknown` until then.
+   * When this boot began, in whole seconds. An earlier boot may have seen tokens issued in that second or before. Throws `time_unknown` until
+   * the time is known.
    */
   bootedAt(): number
-  /** Takes the oldest time that the issuers answered. Answers how long it is until `bootedAt`. */
+  /** Takes the oldest time that the issuers returned. Returns the milliseconds until `bootedAt`. */
   learn(dateMs: number): number
   /**
-   * Takes a verified time of issuers, ID tokens or witnesses. False where it lies so far ahead that it is to be refused: one party
-   * alone cannot push the floor by more than that at a time.
+   * Takes a verified time from issuers, ID tokens or witnesses. Returns false if it is too far ahead: one party alone can't push the floor
+   * further at a time.
    */
   raise(verifiedMs: number): boolean
-  /** The latest time that a sample may have. Samples do not move it: a row of them, each ahead of the one before, would lead anywhere. */
+  /**
+   * The latest time that a sample may have. Samples don't move it; otherwise a series of them, each ahead of the last, could lead anywhere.
+   */
   latestSample(): number
-  /** Takes the time of a verified sample, which is no later than that. */
+  /** Takes the time of a verified sample, at most `latestSample()`. */
   raiseBySample(verifiedMs: number): void
 }
 
@@ -40,12 +42,12 @@ export type TimeDeps = {
 }
 
 /**
- * Monotonic time counts a thousandth slow. Oscillators are off by less, so the floor never overtakes the true time by itself. If a
- * wrong clock pushed the floor ahead, the true time catches up.
+ * Monotonic time counts 0.1 % slow. Oscillators are more accurate, so the floor never overtakes the true time by itself. If a wrong clock
+ * pushed the floor ahead, the true time catches up.
  */
 const MONOTONIC_RATE = 0.999
 
-/** Made when the enclave starts: `bootedAt` counts from here. */
+/** Create it when the enclave starts: `bootedAt` counts from here. */
 export function createTime({ clock, elapsedMs }: TimeDeps): Time {
   const startedAt = clock.now()
   const passedMs = () => Math.floor(MONOTONIC_RATE * elapsedMs())
@@ -69,7 +71,7 @@ export function createTime({ clock, elapsedMs }: TimeDeps): Time {
     },
     bootedAt() {
       if (bootedAt === undefined) throw timeUnknown()
-      // `iat` has whole seconds, so tokens of the second of the boot may be from before it. It is waited for, and they are refused.
+      // `iat` has whole seconds, so tokens from the second of the boot may be older than it. Wait for that second to end, and reject them.
       if (now() < bootedAt) throw timeUnknown('not yet past the start; if this persists, the clock was set back')
       return bootedAt
     },

@@ -16,11 +16,11 @@ import {
 } from '@countersign/protocol/core'
 import type { Policies } from './policies.ts'
 
-/** What the rules of a vault are, and what tells them the time. */
+/** The rules of a vault, and the proof of time for them. */
 export type VaultRules = {
   /** The policy's text. */
   policy: string
-  /** As the enclave has verified it. */
+  /** Verified by the enclave. */
   sample: TimedSample | undefined
 }
 
@@ -29,22 +29,22 @@ export type CheckVaultDeps = { policies: Policies; verifyEs256: VerifyEs256 }
 type CheckVaultParameters = {
   item: SignItem
   vault: VaultUse
-  /** That of the vault. */
+  /** The vault's policy. */
   policy: Policy
   sample: TimedSample | undefined
   address: Hex
-  /** 32 bytes: what is signed if this allows it, as the enclave has hashed it. */
+  /** 32 bytes: the digest that is signed if the rules allow it, computed by the enclave. */
   digest: Uint8Array
   now: number
 }
 
-/** No rule can be for an authorization: delegated code would need no rule, no nonce and no approval. */
+/** No rule may allow an authorization: delegated code would need no rule, nonce or approval. */
 export const refusedKind: SignItemError = {
   error: 'policy_refused',
   details: { reasons: ['request_malformed'], rules: [], nearest: null },
 }
 
-/** Why a vault's rules do not allow its key to sign; undefined where they do, with every approval that they ask for. */
+/** Returns why a vault's rules don't allow its key to sign. Undefined if they do, with every required approval. */
 export function checkVault(
   deps: Pick<CheckVaultDeps, 'verifyEs256'>,
   { item, vault, policy, sample, address, digest, now }: CheckVaultParameters,
@@ -74,7 +74,7 @@ export function checkVault(
   return { error: 'approval_invalid', index: approvals.index, reason }
 }
 
-/** The policy that a vault's key is derived from. */
+/** The policy from which a vault's key is derived. */
 export function findPolicy(
   { policies }: Pick<CheckVaultDeps, 'policies'>,
   { policy }: VaultUse,

@@ -11,20 +11,20 @@ export type DeriveVaultDeps = {
   keyWorker: KeyWorker
   policyTexts: PolicyTexts
   settings: EnclaveSettings
-  /** What may be signed for. Undefined: any. */
+  /** The chains to sign for. Undefined: any. */
   chainIds?: readonly number[] | undefined
   time: Time
 }
 
 /**
- * The vault of a session's user under a policy. A new one that could never sign here is refused: what is sent to its address would be
- * locked in. One that exists keeps its key, whatever has become of the settings and of what new policies may have.
+ * The vault of a session's user under a policy. Rejects a new vault that could never sign here, because funds sent to it would be locked. An
+ * existing one keeps its key, even if settings or limits for new policies have changed.
  */
 export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest): Promise<VaultResponse> {
   deps.time.assertKnown()
   const { sid, grant } = request
   const name = hash('sha256', request.policy, 'hex')
-  // Before the policy is read, which takes longer: whoever has no session is not to keep this thread busy.
+  // Before parsing the policy, which takes longer: callers without a session must not keep this thread busy.
   const vault = await deps.keyWorker.describeVault({ sid, grant, policy: name, now: deps.time.now() })
   if ('fault' in vault) throw new EnclaveError(vault.fault, 'no valid session')
   const { keyId, address, publicKey } = vault

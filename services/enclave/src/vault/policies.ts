@@ -4,20 +4,20 @@ import { type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy/
 import type { LogSetting } from '@countersign/protocol/core'
 import { createPolicyMemory } from './policyMemory.ts'
 
-/** Policies by their hash, parsed once for as long as they are remembered. */
+/** Policies by hash, with a cache of parsed ones. */
 export type Policies = {
-  /** `text` is what is hashed and parsed where the policy is not remembered. */
+  /** `text` is hashed and parsed if the policy isn't cached. */
   get(hash: string, text: string): Policy | { error: 'policy_unknown' | 'policy_not_supported' }
 }
 
-/** Of text; parsed, a policy takes several times as much. */
+/** Bytes of text. A parsed policy takes several times as much. */
 const MAX_BYTES = 4_194_304
 
 export function createPolicies({
   log = null,
   maxBytes = MAX_BYTES,
 }: {
-  /** Of the settings. */
+  /** From the settings. */
   log?: LogSetting | null
   maxBytes?: number
 } = {}): Policies {
@@ -27,7 +27,7 @@ export function createPolicies({
       const known = memory.get(name)
       if (known !== undefined) return known
       const bytes = Buffer.from(text)
-      // The key is derived from this hash: with a text of another, rules of the caller's choice would decide about it.
+      // The key is derived from this hash. With another text, rules of the caller's choice would apply.
       if (hash('sha256', bytes, 'hex') !== name) return { error: 'policy_unknown' }
       const policy = readPolicy(bytes)
       if (policy === undefined || !isSupported(policy, log)) return { error: 'policy_not_supported' }
@@ -37,12 +37,12 @@ export function createPolicies({
   }
 }
 
-/** Whether this enclave can do what a policy asks for: its witnesses must be asked here, or none of its signatures would be released. */
+/** Whether this enclave can do what a policy requires. If its witnesses aren't asked here, none of its signatures would be released. */
 export function isSupported({ log }: Policy, setting: LogSetting | null): boolean {
   return log === null || isSatisfied(log, setting?.witnesses ?? [])
 }
 
-/** Undefined for what this version does not understand to the last member. */
+/** Returns undefined for a policy with any member that this version doesn't know. */
 function readPolicy(bytes: Uint8Array): Policy | undefined {
   try {
     return parsePolicy(bytes)

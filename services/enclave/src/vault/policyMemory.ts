@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 
-/** What is known of policies, by their hash, up to so many bytes. What was used least recently is forgotten first. */
+/** A cache by policy hash, limited in bytes. Evicts the least recently used entry. */
 export type PolicyMemory<Value> = {
   get(hash: string): Value | undefined
   /** `bytes` is the length of the policy's text. */
   set(hash: string, value: Value, bytes: number): void
 }
 
-/** What an entry takes beside the text, its name included. Without it, texts of a few bytes would fill far more than the bound. */
+/** The cost of an entry apart from its text. Without it, texts of a few bytes would fill far more than the limit. */
 export const ENTRY_BYTES = 256
 
 export function createPolicyMemory<Value>({ maxBytes }: { maxBytes: number }): PolicyMemory<Value> {
@@ -23,7 +23,7 @@ export function createPolicyMemory<Value>({ maxBytes }: { maxBytes: number }): P
     get(hash) {
       const entry = entries.get(hash)
       if (entry === undefined) return undefined
-      // A Map keeps the order of insertion, so the first is the one that was used least recently.
+      // A Map keeps the order of insertion, so the first entry is the least recently used.
       entries.delete(hash)
       entries.set(hash, entry)
       return entry.value
@@ -41,14 +41,14 @@ export function createPolicyMemory<Value>({ maxBytes }: { maxBytes: number }): P
   }
 }
 
-/** The texts of policies, which callers name by their hash. Whether a text is a policy is decided where it is used. */
+/** The texts of policies, which callers name by hash. The user of a text decides whether it is a valid policy. */
 export type PolicyTexts = {
-  /** Answers its hash, 32 bytes of hex. */
+  /** Returns its hash: 32 bytes, hex. */
   add(text: string): string
   get(hash: string): string | undefined
 }
 
-/** About a thousand of the largest, and 65,000 of the smallest. */
+/** About a thousand of the largest, or 65,000 of the smallest. */
 const MAX_BYTES = 16_777_216
 
 export function createPolicyTexts({ maxBytes = MAX_BYTES }: { maxBytes?: number } = {}): PolicyTexts {
