@@ -45,11 +45,11 @@ async function pruneSamples({ db, prune }: { db: Kysely<Tables>; prune: { at: nu
   prune.at = now + PRUNE_EVERY_MS
   try {
     const { numAffectedRows = 0n } = await sql`
-      delete from entropy_samples where entropy_hash in (
+      delete from entropy_samples where entropy_hash = any (array(
         select entropy_hash from entropy_samples
         where claimed_at < least(${new Date(now)}::timestamptz, now()) - ${KEEP_MS / 1000} * interval '1 second'
         order by claimed_at limit ${PRUNE_LIMIT} for update skip locked
-      )`.execute(db)
+      ))`.execute(db)
     if (numAffectedRows >= PRUNE_LIMIT) prune.at = now
   } catch {
     // The samples are claimed anyway. Retry in an hour.

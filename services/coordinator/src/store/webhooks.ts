@@ -110,13 +110,16 @@ function forget(
       ['pending', 'queued_at', queuedBefore],
       ['dead', 'queued_at', queuedBefore],
     ] as const) {
-      // Skips rows that a worker is updating now.
+      // Skips rows that a worker is updating now. Materialized, because PostgreSQL may run a subquery again, and then delete more than the limit.
       const { rows: deleted } = await sql<{ event_id: string }>`
-        delete from webhook_deliveries where (event_id, receiver_id) in (
+        with old as materialized (
           select d.event_id, d.receiver_id from webhook_receivers as r join webhook_deliveries as d on d.receiver_id = r.id
           where d.status = ${sql.lit(status)} and d.${sql.ref(column)} < ${new Date(before)}::timestamptz
           limit ${limit}::bigint for update of d skip locked
-        ) returning event_id`.execute(transaction)
+        )
+        delete from webhook_deliveries where (event_id, receiver_id) in (select * from old) returning event_id`.execute(
+        transaction,
+      )
       lists.push(deleted)
     }
     await sql`delete from webhook_events as e where id = any(${lists.flat().map(({ event_id }) => event_id)}::text[])
