@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@countersign/service'
-import type { StoredReceipt, RetentionStore } from '../store/retention.ts'
+import type { RetentionStore, StoredReceipt } from '../store/retention.ts'
 import type { Clock } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import type { RebuildReceipt } from './assembleReceipt.ts'
