@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join, posix } from 'node:path'
+import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { ConfigError, settingNames } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
@@ -24,22 +24,24 @@ function hasTest(file: string, code: string, name: string): boolean {
   return holdsText(code, name, '(?:\\b(?:test|describe)|\\))\\(\\s*')
 }
 
+/** Titles by label, by test file. */
+type Tests = Record<string, Record<string, string>>
+
 /** Finds claims without a test, labels without a test or a use, and tests that their file does not have. */
-function checkModel(markdown: string, read: (path: string) => string | undefined): string[] {
-  const [model = ''] = markdown.split(/^## Tests$/m)
-  const tests = [...markdown.matchAll(RegExp(`^\\[(${LABEL})\\]: (\\S+) "(.+)"$`, 'gm'))].map(
-    ([, label = '', file = '', name = '']) => ({ label, path: posix.join('docs', file), name }),
-  )
-  const used = new Set([...model.matchAll(RegExp(`\\[(${LABEL})\\]`, 'g'))].map(([, label]) => label))
-  const listed = new Set(tests.map(({ label }) => label))
+function checkModel(model: string, tests: Tests, read: (path: string) => string | undefined): string[] {
+  const used = new Set([...model.matchAll(RegExp(`\\[(${LABEL})\\]`, 'g'))].map(([, label = '']) => label))
+  const listed = Object.values(tests).flatMap((titles) => Object.keys(titles))
   const faults = [
-    ...[...used].filter((label = '') => !listed.has(label)).map((label) => `${label} is not in the list of tests`),
-    ...[...listed].filter((label) => !used.has(label)).map((label) => `${label} is not used`),
+    ...[...used].filter((label) => !listed.includes(label)).map((label) => `${label} is not in the list of tests`),
+    ...listed.filter((label) => !used.has(label)).map((label) => `${label} is not used`),
+    ...listed.filter((label, index) => listed.indexOf(label) < index).map((label) => `${label} is listed twice`),
   ]
-  for (const { label, path, name } of tests) {
+  for (const [path, titles] of Object.entries(tests)) {
     const code = read(path)
-    if (code === undefined) faults.push(`${label}: no such file`)
-    else if (!hasTest(path, code, name)) faults.push(`${label}: ${path} has no test “${name}”`)
+    if (code === undefined) faults.push(`no such file: ${path}`)
+    for (const [label, title] of Object.entries(titles)) {
+      if (code !== undefined && !hasTest(path, code, title)) faults.push(`${label}: ${path} has no test “${title}”`)
+    }
   }
   const parties = model
     .split(/^## /m)
@@ -64,7 +66,8 @@ const page = readFileSync(join(root, 'docs/security-model.md'), 'utf8')
 
 test('every claim about a party names a test, and every named test exists', () => {
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined)
-  expect(checkModel(page, read)).toEqual([])
+  const tests = JSON.parse(readFileSync(join(root, 'docs/security-model.tests.json'), 'utf8'))
+  expect(checkModel(page, tests, read)).toEqual([])
 })
 
 describe('settings that no hash covers', () => {

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import hljs from 'highlight.js/lib/core'
 import bash from 'highlight.js/lib/languages/bash'
@@ -83,13 +83,25 @@ function toUrl({ root, base, paths }: Places, file: string, target: string): str
   return `${toSourceUrl(linked, isFolder ? 'tree' : 'blob')}${hash}`
 }
 
+/** Links of labels such as `[C1]` to tests, from a page's `.tests.json`: titles by label, by file. */
+function readTestLabels(root: string, file: string): Record<string, { href: string; title: string }> {
+  const path = join(root, file.replace(/\.md$/, '.tests.json'))
+  if (!existsSync(path)) return {}
+  const tests: Record<string, Record<string, string>> = JSON.parse(readFileSync(path, 'utf8'))
+  return Object.fromEntries(
+    Object.entries(tests).flatMap(([test, titles]) =>
+      Object.entries(titles).map(([label, title]) => [label, { href: toSourceUrl(test), title }]),
+    ),
+  )
+}
+
 /** Renders one Markdown file of the repository. The HTML does not include its title. */
 export function renderMarkdown(places: Places, file: string, markdown: string): Page {
   const md = new MarkdownIt({ html: true, highlight })
   const rules = md.renderer.rules
   rules.table_open = () => '<div class="scroll"><table>\n'
   rules.table_close = () => '</table></div>\n'
-  const tokens = md.parse(markdown, {})
+  const tokens = md.parse(markdown, { references: readTestLabels(places.root, file) })
   const headings: Heading[] = []
   const sections: Section[] = [{ id: '', heading: '', text: '' }]
   const taken = new Set<string>()
