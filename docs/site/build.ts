@@ -76,8 +76,7 @@ function renderDecisions({ base }: Places, decisions: readonly Source[]): Page {
     const [, heading = path] = /^# (.+)$/m.exec(readFileSync(join(ROOT, file), 'utf8')) ?? []
     return `<li><a href="${base}/${path}">${escapeHtml(heading)}</a></li>`
   })
-  const description =
-    'Why Countersign is built as it is. Each record states a decision, the reason, and what was given up.'
+  const description = 'Why Countersign is built as it is: each decision with its reason and its consequences.'
   const html = `<p>${description}</p><ul class="plain">${items.join('')}</ul>`
   return { title: 'Decisions', description, html, headings: [], sections: [{ id: '', heading: '', text: description }] }
 }
