@@ -26,7 +26,7 @@ export function parseAuthorization(value: unknown): Authorization {
  */
 export function assertAuthorizationAllowed(authorization: Authorization, implementations: readonly Hex[]): void {
   const { chainId, address } = parseAuthorization(authorization)
-  if (chainId === 0) throw notAllowed('for every chain')
+  if (chainId === 0) throw notAllowed('chainId 0 is valid on every chain')
   if (!implementations.includes(address)) throw notAllowed('an implementation that is not on the list')
 }
 

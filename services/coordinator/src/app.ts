@@ -5,7 +5,6 @@ import type { IdentityProvider } from './accounts/oidc.ts'
 import type { SignerFinder } from './accounts/session.ts'
 import { toUnfinished } from './accounts/signIn.ts'
 import { prefersHtml } from './http/accept.ts'
-import { type AnswerRequest, createAnswerRequest } from './http/answerRequest.ts'
 import { registerAuthRoutes } from './http/authRoutes.ts'
 import { type CookieRules, toSessionCookieName } from './http/cookies.ts'
 import { DOCS_CSP } from './http/docsPage.ts'
@@ -19,6 +18,7 @@ import { registerLogRoutes } from './http/logRoutes.ts'
 import { createOnError, type ProblemMetrics } from './http/problem.ts'
 import { createProofEvents } from './http/proofEvents.ts'
 import { registerProofRoutes } from './http/proofRoutes.ts'
+import { createRequestHandler, type HandleRequest } from './http/requestHandler.ts'
 import { createRouter, type Handlers } from './http/router.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
@@ -100,7 +100,7 @@ export type AppDeps = {
 }
 
 export type App = {
-  answerRequest: AnswerRequest
+  handleRequest: HandleRequest
   /** Ends the streams, and resolves when all requests have been answered; later ones are refused with `shutting_down`. */
   stop(): Promise<void>
 }
@@ -167,7 +167,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
 
   const route = createRouter(handlers)
   return {
-    answerRequest: createAnswerRequest({ guards, origins: config, isMock, route, onError }),
+    handleRequest: createRequestHandler({ guards, origins: config, isMock, route, onError }),
     async stop() {
       proofEvents.stop()
       // The streams' last bytes are written in this turn; closing the connections next must not cut them.

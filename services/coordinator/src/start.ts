@@ -178,7 +178,7 @@ export async function startCoordinator(
     metrics,
     config: config.app,
   })
-  const server = createHttpServer(app.answerRequest)
+  const server = createHttpServer(app.handleRequest)
   server.listen(config.listen.port, config.listen.host)
   const listening = new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
 

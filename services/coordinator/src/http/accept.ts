@@ -1,6 +1,6 @@
 import { type MediaRange, parseMediaRanges } from '../parseMediaRanges.ts'
 
-/** Whether an `Accept` header would rather have a page than JSON. Who does not care gets JSON: that is what programs send. */
+/** Whether an `Accept` header prefers HTML to JSON. On a tie the answer is no, because programs usually send no preference. */
 export function prefersHtml(accept: string | undefined): boolean {
   if (accept === undefined || accept === '*/*') return false
   const ranges = parseMediaRanges(accept)
@@ -8,7 +8,7 @@ export function prefersHtml(accept: string | undefined): boolean {
   return qualityOf(ranges, 'text/html') > json
 }
 
-/** The narrowest range that covers a type decides. */
+/** The most specific range that matches a type decides. */
 function qualityOf(ranges: readonly MediaRange[], type: string): number {
   for (const covering of [type, type.replace(/\/.*/, '/*'), '*/*']) {
     const found = ranges.filter((range) => range.type === covering)

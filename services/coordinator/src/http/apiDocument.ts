@@ -123,7 +123,7 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     shownOpening,
     {
       '': words(
-        'The opening of the proof’s commitment. Store it: the service does not, and nobody can show what was signed without it.',
+        'The opening of the proof’s commitment. Store it: the service does not, and without it the signed content cannot be proven.',
       ),
     },
   ],

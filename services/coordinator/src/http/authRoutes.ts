@@ -49,15 +49,15 @@ export type AuthRoutesDeps = FinishLoginDeps & {
   getSignedIn: GetSignedIn
 }
 
-/** A browser with more sign-ins than this under way has them cleared, before its headers grow too large to be read. */
+/** A browser with this many unfinished sign-ins gets them cleared. Otherwise its headers would exceed the size limit. */
 const MAX_LOGIN_COOKIES = 8
 
-/** Of a provider's answer. Others, such as Apple's `user`, are nobody's signed word. */
+/** The fields of a provider's response that the callback needs. Others, such as Apple's `user`, are unsigned and dropped. */
 const CALLBACK_FIELDS = ['code', 'state', 'iss', 'error']
 const MAX_QUERY_LENGTH = 8192
 
-/** What the operator must mend, or wait for. */
-const PROVIDER_FAULTS: ReadonlySet<CoordinatorErrorCode> = new Set(['provider_unavailable', 'oauth_refused'])
+/** Failures that the operator should know about. */
+const PROVIDER_ERRORS: ReadonlySet<CoordinatorErrorCode> = new Set(['provider_unavailable', 'oauth_refused'])
 
 export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): void {
   const { publicUrl, allowedOrigins, cookies, limiters, getSignedIn } = deps
@@ -69,10 +69,10 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     return { providerId, provider }
   }
 
-  /** For the operator, who learns from no other line which provider it was. One line at most for each request. */
+  /** No other log line names the provider. Logs at most one line per request. */
   function reportProvider(c: AppContext, providerId: string): (error: unknown) => never {
     return (error) => {
-      if (PROVIDER_FAULTS.has(toPublicCode(error))) {
+      if (PROVIDER_ERRORS.has(toPublicCode(error))) {
         const requestId = c.requestId
         deps.log.warn({ msg: 'Could not sign a user in', requestId, provider: providerId, ...toReason(error) })
       }
@@ -107,10 +107,10 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
   })
 
   handlers.set('POST /auth/logout', async (c) => {
-    // Also where the session is over already: somebody wants out, and the provider may still know them.
+    // Sets the cookie even if the session has already ended, because the provider may still remember the user.
     c.header('set-cookie', writeChoiceCookie(cookies))
     const body = await signOut(c).catch((error: unknown) => {
-      // Only what we refuse, and by address: a thief of the session must not use up its owner's way out.
+      // Counts only rejected calls, and by address: a thief of the session must not exhaust the limit that its owner needs to sign out.
       if (errorCodes[toPublicCode(error)].status < 500) limit(c, limiters.auth)
       throw error
     })
@@ -146,7 +146,7 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     const header = c.req.header('cookie')
     const loginSecret = readLoginCookie(cookies, header, id)
     if (loginSecret === undefined) throw stateInvalid()
-    // Cleared on success and on failure: a login cookie is for one use.
+    // Cleared on success and on failure, because a login cookie is for one use.
     c.header('set-cookie', clearLoginCookie(cookies, toLoginCookieName(cookies, id)), { append: true })
     const finished = finishLogin(deps, {
       providerId,
@@ -168,7 +168,7 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     return c.redirect(returnTo, 302)
   })
 
-  // A post from another site comes without the login cookie, which is lax; the navigation that follows it has the cookie.
+  // A cross-site POST arrives without the login cookie, which is SameSite=Lax. The navigation that follows includes it.
   handlers.set('POST /auth/:provider/form', async (c) => {
     limit(c, limiters.auth)
     const { providerId } = getProvider(c)

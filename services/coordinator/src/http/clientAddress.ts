@@ -3,14 +3,14 @@ import type { TrustedProxies } from '@countersign/service'
 
 type ClientAddressParameters = {
   socketAddress: string | undefined
-  /** `X-Forwarded-For`: each proxy adds the address it was called from at the end. */
+  /** `X-Forwarded-For`: each proxy appends the address that called it. */
   forwardedFor: string | undefined
   isTrusted: TrustedProxies
 }
 
 /**
- * The nearest address that is not one of our proxies. What is left of it in `X-Forwarded-For` comes from the caller itself,
- * so a caller cannot choose the address that is counted.
+ * Returns the nearest address that is not a trusted proxy. The caller can forge everything further left in `X-Forwarded-For`, so it cannot
+ * choose the address that is counted.
  */
 export function toClientAddress({ socketAddress, forwardedFor, isTrusted }: ClientAddressParameters): string {
   let address = parseAddress(socketAddress ?? '') ?? 'unknown'
@@ -23,7 +23,7 @@ export function toClientAddress({ socketAddress, forwardedFor, isTrusted }: Clie
   return address
 }
 
-/** An address in one spelling, without port, zone or IPv4-in-IPv6 prefix. */
+/** Normalizes an address: removes the port, the zone and the IPv4-in-IPv6 prefix. */
 function parseAddress(text: string): string | undefined {
   if (isIPv4(text)) return text
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
@@ -34,7 +34,7 @@ function parseAddress(text: string): string | undefined {
   return mapped ?? new URL(`http://[${address}]`).hostname.slice(1, -1)
 }
 
-/** Who is counted together: an IPv4 address, or an IPv6 /64, since the owner of one address there has them all. */
+/** The unit that rate limits count: an IPv4 address, or an IPv6 /64, because one customer usually gets a whole /64. */
 export function toAddressGroup(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')

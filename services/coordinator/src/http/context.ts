@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { CoordinatorErrorCode } from '../errors.ts'
 import type { Target } from './readTarget.ts'
 
-/** A request as Node has it. */
+/** A Node request, or a fake of it. */
 export type Incoming = Readable &
   Pick<IncomingMessage, 'headers' | 'rawHeaders'> & {
     method?: string | undefined
@@ -14,41 +14,41 @@ export type Incoming = Readable &
 /** The head of a request. */
 export type RequestHead = Target & { method: string; header(name: string): string | undefined }
 
-/** What guards, rate limits and signed-in routes need of a request and of its answer. */
+/** The part of the context that guards, rate limits and authenticated routes use. */
 export type RequestContext = {
   req: RequestHead
-  /** The one address that rate limits count. */
+  /** The address that rate limits count. */
   clientAddress: string
-  /** Sets a header of the answer, or adds one where there may be several. */
+  /** Sets a response header, or appends to it. */
   header(name: string, value: string, options?: { append: boolean }): void
 }
 
 type Body = string | Uint8Array | ReadableStream<Uint8Array> | null
 
-/** Without headers: those are set through the context. `latin1` is for texts that have a character for each byte. */
-export type Answer = { status: number; body: Body; encoding?: 'latin1' | undefined }
+/** Headers are set through the context. `latin1` is for text with one byte per character. */
+export type HandlerResponse = { status: number; body: Body; encoding?: 'latin1' | undefined }
 
 export type Headers = Record<string, string | string[]>
 
-/** What a handler gets: a request, and ways to answer it. */
+/** A request, and functions that create its response. */
 export type AppContext = RequestContext & {
   incoming: Incoming
   requestId: string
-  /** Aborts when the caller is gone. */
+  /** Aborts when the caller disconnects. */
   getSignal(): AbortSignal
-  /** What stands for the `:names` in the path of the route. */
+  /** The values of the route's `:name` segments. */
   params: Readonly<Record<string, string>>
-  /** The pattern of the route, never the URL itself: a callback's URL carries a code. */
+  /** The route's pattern. Logs must not contain the URL, because a callback's URL contains a code. */
   route: string | undefined
-  /** The page that a sign-in came from, which is on an allowed origin. */
+  /** The page to return to after a sign-in. Its origin is allowed. */
   returnTo: string | undefined
-  /** The code of the failure that was answered. */
+  /** The error code of the response. */
   failure: CoordinatorErrorCode | undefined
-  /** Of the answer, by their names in lower case. */
+  /** Response headers, by lower-case name. */
   headers: Headers
-  json(value: unknown, status?: number): Answer
-  html(text: string, status?: number): Answer
-  redirect(location: string, status?: number): Answer
+  json(value: unknown, status?: number): HandlerResponse
+  html(text: string, status?: number): HandlerResponse
+  redirect(location: string, status?: number): HandlerResponse
 }
 
 type ContextParameters = Pick<AppContext, 'incoming' | 'req' | 'requestId' | 'clientAddress' | 'getSignal' | 'headers'>
@@ -57,7 +57,7 @@ export const toQuery = ({ search }: RequestHead) => new URLSearchParams(search)
 
 const NO_PARAMS = {}
 
-/** Without spreads: one is made for every request. */
+/** Called for every request, so it avoids spreads. */
 export function createContext(parameters: ContextParameters): AppContext {
   const { incoming, req, requestId, clientAddress, getSignal, headers } = parameters
   return {

@@ -1,6 +1,6 @@
 import { LOGIN_TTL_MS } from '../accounts/signIn.ts'
 
-/** How cookies are written; both follow from the configuration. */
+/** Cookie attributes that follow from the configuration. */
 export type CookieRules = { isHttps: boolean; sameSite: 'none' | 'lax' | 'strict' }
 
 const SESSION = 'countersign-session'
@@ -8,13 +8,13 @@ const LOGIN = 'countersign-login-'
 const CHOICE = 'countersign-choice'
 const CHOICE_TTL_MS = 30 * 86_400_000
 
-/** `__Host-` keeps sibling domains from planting a cookie of that name; browsers allow it with `Secure` only. */
+/** `__Host-` keeps sibling domains from setting the cookie. Browsers accept it only with `Secure`. */
 const prefix = ({ isHttps }: CookieRules) => (isHttps ? '__Host-' : '')
 
 export const toSessionCookieName = (rules: CookieRules) => `${prefix(rules)}${SESSION}`
 export const toLoginCookieName = (rules: CookieRules, id: string) => `${prefix(rules)}${LOGIN}${id}`
 
-/** The session secret that a request carries, if it is of the right form. */
+/** The session secret in the request, if it is well formed. */
 export function readSessionCookie(rules: CookieRules, header: string | undefined): string | undefined {
   return readSecret(header, toSessionCookieName(rules))
 }
@@ -23,7 +23,7 @@ export function readLoginCookie(rules: CookieRules, header: string | undefined, 
   return readSecret(header, toLoginCookieName(rules, id))
 }
 
-/** Names of all sign-ins that this browser has under way. */
+/** Names of the login cookies of all unfinished sign-ins. */
 export function listLoginCookies(rules: CookieRules, header: string | undefined): string[] {
   const start = `${prefix(rules)}${LOGIN}`
   return parseCookies(header)
@@ -31,7 +31,7 @@ export function listLoginCookies(rules: CookieRules, header: string | undefined)
     .filter((name) => name.startsWith(start) && /^[0-9a-f]{16}$/.test(name.slice(start.length)))
 }
 
-/** Two cookies of one name mean that one was planted: neither is used. */
+/** If two cookies have the same name, an attacker may have set one of them, so both are ignored. */
 function readSecret(header: string | undefined, name: string): string | undefined {
   const values = parseCookies(header)
     .filter((cookie) => cookie[0] === name)
@@ -48,8 +48,8 @@ function parseCookies(header: string | undefined): [name: string, value: string]
 }
 
 /**
- * RFC 6265 §5.2 knows two kinds of white space. `trim` knows more, and a no-break space before the name could let a sibling
- * domain plant a cookie that a browser does not take for one with the prefix, while we would.
+ * RFC 6265 §5.2 strips only spaces and tabs. `trim` strips more: with a no-break space before the name, a sibling domain could set a cookie
+ * that lacks the prefix for the browser but has it for us.
  */
 function strip(text: string): string {
   return text.replace(/^[ \t]+|[ \t]+$/g, '')
@@ -63,7 +63,7 @@ export function clearSessionCookie(rules: CookieRules): string {
   return write(rules, { name: toSessionCookieName(rules), value: '', ttlMs: 0, sameSite: rules.sameSite })
 }
 
-/** Lax whatever the rules: the provider's redirect is a top-level navigation, and nothing else needs this cookie. */
+/** Always Lax: it is only needed when the provider redirects back, which is a top-level navigation. */
 export function writeLoginCookie(rules: CookieRules, id: string, loginSecret: string): string {
   const name = toLoginCookieName(rules, id)
   return write(rules, { name, value: loginSecret, ttlMs: LOGIN_TTL_MS, sameSite: 'lax' })
@@ -74,8 +74,8 @@ export function clearLoginCookie(rules: CookieRules, name: string): string {
 }
 
 /**
- * Left by a sign-out: the next sign-in asks who it is. Set by a call of the app, so that it goes where the session's cookie goes;
- * and with navigations from other sites too, such as a link that starts a sign-in, where that one does not.
+ * Set on sign-out. The next sign-in then asks the provider to show its account chooser. The cookie must also arrive with navigations from
+ * other sites, such as a link that starts a sign-in, so it is Lax where the session's cookie is Strict.
  */
 export function writeChoiceCookie(rules: CookieRules): string {
   return write(rules, { ...toChoiceCookie(rules), value: 'select-account', ttlMs: CHOICE_TTL_MS })
@@ -85,7 +85,7 @@ export function clearChoiceCookie(rules: CookieRules): string {
   return write(rules, { ...toChoiceCookie(rules), value: '', ttlMs: 0 })
 }
 
-/** Whoever plants it makes a user choose, no more. */
+/** The cookie is not authenticated: forging it only makes the provider show its account chooser. */
 export function hasChoiceCookie(rules: CookieRules, header: string | undefined): boolean {
   return parseCookies(header).some(([name]) => name === toChoiceCookie(rules).name)
 }

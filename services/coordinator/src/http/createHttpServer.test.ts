@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createTestApp } from '../../test/http/testApp.ts'
-import type { AnswerRequest } from './answerRequest.ts'
 import { createHttpServer, type ServerLimits } from './createHttpServer.ts'
+import type { HandleRequest } from './requestHandler.ts'
 
 const stops: (() => void)[] = []
 afterEach(() => {
@@ -17,7 +17,7 @@ const LARGE = new Uint8Array(32 * 1024 * 1024)
 const SHORT: ServerLimits = { headersMs: 100, requestMs: 200, answerMs: 200, checkMs: 20 }
 
 /** Answers that no handler may give. */
-const broken: Readonly<Record<string, AnswerRequest>> = {
+const broken: Readonly<Record<string, HandleRequest>> = {
   '/throws': () => {
     throw new Error('at once')
   },
@@ -27,10 +27,10 @@ const broken: Readonly<Record<string, AnswerRequest>> = {
 }
 
 async function listen(limits?: ServerLimits) {
-  const { answerRequest, log } = createTestApp()
-  const answer: AnswerRequest = async (incoming, getSignal) =>
-    incoming.url === '/large' ? { status: 200, headers: {}, body: LARGE } : answerRequest(incoming, getSignal)
-  const answerAny: AnswerRequest = (incoming, getSignal) => (broken[incoming.url ?? ''] ?? answer)(incoming, getSignal)
+  const { handleRequest, log } = createTestApp()
+  const answer: HandleRequest = async (incoming, getSignal) =>
+    incoming.url === '/large' ? { status: 200, headers: {}, body: LARGE } : handleRequest(incoming, getSignal)
+  const answerAny: HandleRequest = (incoming, getSignal) => (broken[incoming.url ?? ''] ?? answer)(incoming, getSignal)
   const server = createHttpServer(answerAny, limits).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -1,46 +1,46 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Answered, AnswerRequest } from './answerRequest.ts'
+import type { HandleRequest, HttpResponse } from './requestHandler.ts'
 
-/** How long a connection may keep its place without getting anywhere. */
+/** Time limits for connections that make no progress. */
 export type ServerLimits = {
-  /** Until the headers are there. */
+  /** Until all headers have arrived. */
   headersMs: number
-  /** Until the body is there too: 128 KiB at 4 KiB a second. */
+  /** Until the whole body has arrived, too: 128 KiB at 4 KiB a second. */
   requestMs: number
-  /** Until an answer that is complete has been taken. A stream of events is not complete while it lasts. */
+  /** Until the caller has read a complete response. Streams of events don't count before they end. */
   answerMs: number
-  /** How often the first two are looked at. */
+  /** How often `headersMs` and `requestMs` are checked. */
   checkMs: number
 }
 
-/** Node's own would let a silent caller keep a connection for 5 minutes, and one that does not read for ever. */
+/** With Node's defaults, a silent caller could keep a connection for 5 minutes, and one that doesn't read could keep it without limit. */
 const LIMITS: ServerLimits = { headersMs: 15_000, requestMs: 30_000, answerMs: 30_000, checkMs: 5_000 }
 
-/** Longer than proxies keep theirs (60 s at nginx), which would else send a request into a connection that is being closed. */
+/** Longer than the 60 s of proxies such as nginx. Otherwise a proxy could send a request on a connection that is closing. */
 const KEEP_ALIVE_MS = 75_000
-/** A connection on which nothing moves at all; streams of events have a heartbeat every 15 s. */
+/** For a connection without any traffic. Streams of events send a heartbeat every 15 s. */
 const SILENCE_MS = 90_000
 
-/** All headers together, the request line too; browsers with many sign-ins under way stay well below. */
+/** The limit for all headers and the request line. Browsers with many unfinished sign-ins stay well below it. */
 const MAX_HEADER_BYTES = 16_384
 
-/** `answers` are those that have not been taken whole, from the headers of their request on. */
+/** `answers` are the responses that callers have not read completely, including those to requests in progress. */
 export type HttpServer = Server & { readonly answers: ReadonlySet<ServerResponse> }
 
-/** How long the rest of a body is read that nobody asked for: callers that still send would not see the answer. */
+/** How long the server reads the rest of an unread body. A caller that is still sending would otherwise not see the response. */
 const UNREAD_MS = 500
 
-/** The server that an app is reached through. It does not listen yet. */
-export function createHttpServer(answerRequest: AnswerRequest, limits: ServerLimits = LIMITS): HttpServer {
+/** Creates the HTTP server. It does not listen yet. */
+export function createHttpServer(handleRequest: HandleRequest, limits: ServerLimits = LIMITS): HttpServer {
   const { headersMs: headersTimeout, requestMs: requestTimeout, checkMs: connectionsCheckingInterval } = limits
   const options = { headersTimeout, requestTimeout, connectionsCheckingInterval, maxHeaderSize: MAX_HEADER_BYTES }
   const answers = new Set<ServerResponse>()
-  // Shared by all requests.
+  // One function for all requests, to save memory.
   function onClose(this: ServerResponse) {
     answers.delete(this)
   }
   function onPrefinish(this: ServerResponse) {
-    // The system has taken all of it.
+    // The operating system has accepted all of it.
     if (this.socket?.writableLength === 0) return
     const timer = setTimeout(() => this.destroy(), limits.answerMs).unref()
     this.once('close', () => clearTimeout(timer))
@@ -51,9 +51,9 @@ export function createHttpServer(answerRequest: AnswerRequest, limits: ServerLim
     outgoing.on('prefinish', onPrefinish)
     const end = () => void outgoing.destroy()
     try {
-      const answered = answerRequest(incoming, () => toSignal(outgoing))
-      if (answered instanceof Promise) answered.then((answer) => send(answer, incoming, outgoing)).catch(end)
-      else send(answered, incoming, outgoing)
+      const response = handleRequest(incoming, () => toSignal(outgoing))
+      if (response instanceof Promise) response.then((final) => send(final, incoming, outgoing)).catch(end)
+      else send(response, incoming, outgoing)
     } catch {
       end()
     }
@@ -63,7 +63,7 @@ export function createHttpServer(answerRequest: AnswerRequest, limits: ServerLim
   return Object.assign(server, { answers })
 }
 
-function send({ status, headers, body, encoding }: Answered, incoming: IncomingMessage, outgoing: ServerResponse) {
+function send({ status, headers, body, encoding }: HttpResponse, incoming: IncomingMessage, outgoing: ServerResponse) {
   if (!incoming.complete) outgoing.once('finish', () => endUnread(incoming))
   if (body === null || incoming.method === 'HEAD') {
     if (body instanceof ReadableStream) void body.cancel().catch(() => {})
@@ -77,7 +77,7 @@ function send({ status, headers, body, encoding }: Answered, incoming: IncomingM
   }
 }
 
-/** Aborts when the caller is gone. */
+/** Returns a signal that aborts when the caller disconnects. */
 function toSignal(outgoing: ServerResponse): AbortSignal {
   if (outgoing.destroyed) return AbortSignal.abort()
   const controller = new AbortController()
@@ -85,7 +85,7 @@ function toSignal(outgoing: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-/** Node would read it for as long as it comes. */
+/** Node would read the body without a time limit. */
 function endUnread(incoming: IncomingMessage) {
   if (incoming.complete) return
   incoming.resume()
@@ -93,7 +93,7 @@ function endUnread(incoming: IncomingMessage) {
   incoming.once('close', () => clearTimeout(timer))
 }
 
-/** Each part is asked for when the one before has been taken. */
+/** Reads a chunk only after the caller has accepted the previous one. */
 function writeStream(stream: ReadableStream<Uint8Array>, outgoing: ServerResponse) {
   const reader = stream.getReader()
   const end = () => void reader.cancel().catch(() => {})

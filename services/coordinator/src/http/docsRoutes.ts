@@ -1,7 +1,7 @@
 import type { StaticFile } from '@countersign/service/staticFiles'
 import { CoordinatorError } from '../errors.ts'
 import { createDocument } from './apiDocument.ts'
-import type { Answer, AppContext } from './context.ts'
+import type { AppContext, HandlerResponse } from './context.ts'
 import { DOCS_CSP, renderApiPage, renderErrorsPage, renderMissingSite } from './docsPage.ts'
 import { isMatch } from './proofRoutes.ts'
 import type { Handlers } from './router.ts'
@@ -11,11 +11,11 @@ export type DocsRoutesDeps = {
   version: string
   sessionCookie: string
   isMock: boolean
-  /** The files of the documentation site by path, if it is built. */
+  /** The built documentation site's files by path; undefined if it isn't built. */
   site: ReadonlyMap<string, StaticFile> | undefined
 }
 
-/** Only the site's own files, and no HTML from strings: the session cookie is valid on this origin. */
+/** Allows only the site's own files and forbids HTML from strings, because the session cookie is valid on this origin. */
 const SITE_CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -40,7 +40,7 @@ export function registerDocsRoutes(handlers: Handlers, deps: DocsRoutesDeps): vo
     return { status: 200, body: openapiText }
   })
 
-  function sendFile(c: AppContext, path: string): Answer | Promise<Answer> {
+  function sendFile(c: AppContext, path: string): HandlerResponse | Promise<HandlerResponse> {
     const file = site?.get(path) ?? site?.get(`${path}.html`)
     if (file === undefined) throw new CoordinatorError('not_found', 'there is nothing here')
     const isPage = file.type.startsWith('text/html')
@@ -48,7 +48,7 @@ export function registerDocsRoutes(handlers: Handlers, deps: DocsRoutesDeps): vo
     Object.assign(c.headers, { etag, 'cache-control': 'no-cache', vary: 'Accept-Encoding' })
     if (isPage) c.header('content-security-policy', SITE_CSP)
     if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null }
-    // As text, so that a service with simulated silicon can mark its pages.
+    // As text, so that a service with simulated hardware can mark its pages.
     if (isPage && isMock) return c.html(file.body.toString())
     c.header('content-type', file.type)
     if (!/\bgzip\b/.test(c.req.header('accept-encoding') ?? '')) return { status: 200, body: file.body }
@@ -56,7 +56,7 @@ export function registerDocsRoutes(handlers: Handlers, deps: DocsRoutesDeps): vo
     return file.compress().then((body) => ({ status: 200, body }))
   }
 
-  /** A page of the site, or without the site a page that is rendered once. */
+  /** Sends a page of the site. Without the site, renders a page once. */
   function createPageHandler(path: string, render: () => string) {
     let page: string | undefined
     return (c: AppContext) => {

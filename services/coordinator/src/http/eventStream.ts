@@ -5,27 +5,24 @@ type ServerEvent = { id: string; event: string /** One line. */; data: string }
 export type EventStream = {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>
   readonly isClosed: boolean
-  /** Takes the place of an event that has not been read yet. */
+  /** Replaces an event that has not been read yet. */
   send(event: ServerEvent): void
-  /** What waits is still sent. */
+  /** Sends the pending event first. */
   end(): void
 }
 
 const HEARTBEAT_MS = 15_000
-/** As often as the SDK polls. */
+/** The SDK's poll interval. */
 const RETRY_MS = 4000
 
-/**
- * Server-sent events (WHATWG HTML §9.2) for a reader of any speed. Bytes are made only on demand, so that a client that
- * reads slowly costs one event and no more.
- */
+/** Server-sent events (WHATWG HTML §9.2). Creates bytes only on demand, so a slow reader costs the memory of one event. */
 export function createEventStream(parameters: { schedule: Schedule; onClose(): void }): EventStream {
   const { schedule, onClose } = parameters
   const encoder = new TextEncoder()
   let controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined
   let newest: ServerEvent | undefined
   let preface = `retry: ${RETRY_MS}\n`
-  /** There while a reader waits. */
+  /** Set while the reader waits for bytes. */
   let onWritten: (() => void) | undefined
   let isClosed = false
   let cancelHeartbeat = schedule(beat, HEARTBEAT_MS)
@@ -61,7 +58,7 @@ export function createEventStream(parameters: { schedule: Schedule; onClose(): v
   }
 
   function beat() {
-    // A client that does not read needs no heartbeat.
+    // A client that isn't reading needs no heartbeat.
     if (onWritten !== undefined) write(':\n\n')
     cancelHeartbeat = schedule(beat, HEARTBEAT_MS)
   }

@@ -19,14 +19,17 @@ export type ExportRoutesDeps = {
   log: Log
 }
 
-/** At one time, of one user and of all: each reads some megabytes of rows a second. */
+/** Limits on concurrent exports per user and in total. Each export reads some megabytes of rows per second. */
 const MAX_OF_USER = 2
 const MAX_OF_ALL = 8
 const RETRY_S = 30
-/** What is expected of a caller, and how far it may be behind. One that trickles would hold its place for ever. */
+/** The minimum reading speed, and how far a caller may fall behind it. Without it, a slow caller could keep an export open without limit. */
 const BYTES_PER_MS = 64
 const PATIENCE_MS = 60_000
-/** So far behind it loses its place to a user who has none, while all are taken. A few users could keep everybody else out. */
+/**
+ * While all exports are in use, one that is this far behind can lose its place to a user without one. Otherwise a few users could block all
+ * others.
+ */
 const YIELD_MS = 10_000
 
 const HEADERS = {
@@ -34,18 +37,18 @@ const HEADERS = {
   'content-disposition': 'attachment; filename="proofs.car"',
 }
 
-/** A user's proofs, streamed: nothing is read before the caller has taken what is before it. */
+/** Streams a user's proofs. Reads the next rows only after the caller has accepted the previous ones. */
 export function registerExportRoutes(handlers: Handlers, deps: ExportRoutesDeps): void {
   const { exportProofs, limiters, getSignedIn, clock, schedule, log } = deps
-  const running = new Set<Running>()
+  const running = new Set<RunningExport>()
 
-  function begin(userId: string): Running {
+  function reserve(userId: string): RunningExport {
     const own = [...running].filter((one) => one.userId === userId)
-    if (own.length === 0 && running.size >= MAX_OF_ALL) findSlowest()?.giveUp()
+    if (own.length === 0 && running.size >= MAX_OF_ALL) findSlowest()?.abort()
     if (own.length >= MAX_OF_USER || running.size >= MAX_OF_ALL) {
-      throw new CoordinatorError('rate_limited', 'too many exports', { details: 'other exports are under way' })
+      throw new CoordinatorError('rate_limited', 'too many exports', { details: 'other exports are running' })
     }
-    const one: Running = { userId, stream: undefined }
+    const one: RunningExport = { userId, stream: undefined }
     running.add(one)
     return one
   }
@@ -63,9 +66,9 @@ export function registerExportRoutes(handlers: Handlers, deps: ExportRoutesDeps)
       Object.assign(c.headers, HEADERS)
       return { status: 200, body: null }
     }
-    let one: Running
+    let one: RunningExport
     try {
-      one = begin(user.id)
+      one = reserve(user.id)
     } catch (error) {
       c.header('retry-after', String(RETRY_S))
       throw error
@@ -82,21 +85,21 @@ export function registerExportRoutes(handlers: Handlers, deps: ExportRoutesDeps)
     }
   })
 
-  /** The answer has begun: all that is left is to cut it, and a file that was cut is not whole. */
+  /** The response has already started, so it can only be cut short. Callers recognize an incomplete file. */
   function report(error: unknown) {
     log.warn({ msg: 'Could not finish an export', ...toReason(error) })
   }
 }
 
-/** An export under way; its stream is there when the answer begins. */
-type Running = { userId: string; stream: ExportStream | undefined }
+/** An export in progress. `stream` is set when the response starts. */
+type RunningExport = { userId: string; stream: ExportStream | undefined }
 
 type ExportStream = {
   body: globalThis.ReadableStream<Uint8Array<ArrayBuffer>>
-  /** How far the caller is behind. */
+  /** How far the caller has fallen behind. */
   lagMs(): number
-  /** Cuts it. */
-  giveUp(): void
+  /** Cuts the response short. */
+  abort(): void
 }
 
 type StreamEnds = { end(): void; onFailure(error: unknown): void }
@@ -106,14 +109,14 @@ function toStream(
   { clock, schedule, end, onFailure }: Pick<ExportRoutesDeps, 'clock' | 'schedule'> & StreamEnds,
 ): ExportStream {
   let controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined
-  /** Without the time since `givenAt`. */
+  /** Without the time since `sentAt`. */
   let behindMs = 0
-  /** There while the caller reads; the time that we take ourselves is not the caller's. */
-  let givenAt: number | undefined
+  /** Set while the caller reads. The time that the service takes to produce a chunk doesn't count. */
+  let sentAt: number | undefined
   let isOver = false
   let cancelWait = () => {}
 
-  const lagMs = () => behindMs + (givenAt === undefined ? 0 : clock.now() - givenAt)
+  const lagMs = () => behindMs + (sentAt === undefined ? 0 : clock.now() - sentAt)
 
   function finish() {
     isOver = true
@@ -122,8 +125,8 @@ function toStream(
   }
 
   function waitForCaller() {
-    givenAt = clock.now()
-    cancelWait = schedule(giveUp, Math.max(0, PATIENCE_MS - behindMs))
+    sentAt = clock.now()
+    cancelWait = schedule(abort, Math.max(0, PATIENCE_MS - behindMs))
   }
 
   const stream = new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -135,17 +138,17 @@ function toStream(
       async pull(controller) {
         cancelWait()
         behindMs = lagMs()
-        givenAt = undefined
+        sentAt = undefined
         try {
           const { done, value } = await chunks.next()
-          // Cancelled meanwhile.
+          // The caller cancelled in the meantime.
           if (isOver) return
           if (done) {
             finish()
             return controller.close()
           }
           controller.enqueue(value)
-          // Nobody gets ahead: who has read fast may stop for no longer than others.
+          // Not below 0: a fast reader earns no credit for a longer pause later.
           behindMs = Math.max(0, behindMs - value.length / BYTES_PER_MS)
           waitForCaller()
         } catch (error) {
@@ -167,9 +170,9 @@ function toStream(
     controller?.error(error)
   }
 
-  function giveUp() {
+  function abort() {
     fail(new CoordinatorError('rate_limited', 'the caller read too slowly'))
     void chunks.return(undefined)
   }
-  return { body: stream as globalThis.ReadableStream<Uint8Array<ArrayBuffer>>, lagMs, giveUp }
+  return { body: stream as globalThis.ReadableStream<Uint8Array<ArrayBuffer>>, lagMs, abort }
 }

@@ -6,7 +6,7 @@ import { type Limiters, limit } from './limiters.ts'
 import type { Handlers } from './router.ts'
 
 export type GatewayRoutesDeps = {
-  /** Absent where this process holds no blocks. */
+  /** Undefined if this process stores no blocks. */
   getBlock?: GetBlock
   limiters: Limiters
 }
@@ -14,7 +14,7 @@ export type GatewayRoutesDeps = {
 export function registerGatewayRoutes(handlers: Handlers, { getBlock, limiters }: GatewayRoutesDeps): void {
   handlers.set('GET /ipfs/:cid', async (c) => {
     limit(c, limiters.proof, `ipfs:${c.clientAddress}`)
-    if (getBlock === undefined) throw new CoordinatorError('not_found', 'there is no gateway here')
+    if (getBlock === undefined) throw new CoordinatorError('not_found', 'this service has no gateway')
     const { status, headers, body } = await getIpfsBlock(
       { getBlock },
       {
@@ -31,8 +31,8 @@ export function registerGatewayRoutes(handlers: Handlers, { getBlock, limiters }
         details: 'invalid CID: expected CIDv1, raw, sha2-256, base32',
       })
     }
-    if (status === 404) throw new CoordinatorError('not_found', 'the block is not here')
-    if (status === 406) throw new CoordinatorError('not_acceptable', 'no format that is asked for can be given')
+    if (status === 404) throw new CoordinatorError('not_found', 'block not found')
+    if (status === 406) throw new CoordinatorError('not_acceptable', 'none of the requested formats is available')
     return { status, body }
   })
 }

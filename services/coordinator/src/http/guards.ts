@@ -5,30 +5,30 @@ import type { Clock, Random } from '../system.ts'
 import { toAddressGroup, toClientAddress } from './clientAddress.ts'
 import type { AppContext, Headers, Incoming, RequestContext, RequestHead } from './context.ts'
 import { toSiliconHeaders } from './markMock.ts'
-import { assertNotPlanted, assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
+import { assertNotEmbedded, assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
 
-/** A request that has begun. */
-type Begun = {
+/** State of a request, from its start. */
+type StartedRequest = {
   requestId: string
-  /** The one address that rate limits count. */
+  /** The address that rate limits count. */
   clientAddress: string
   startedAt: number
-  /** Defaults, which an answer may replace. */
+  /** Defaults that the handler may overwrite. */
   headers: Headers
 }
 
-/** What every request passes before and after its route. */
+/** Checks and bookkeeping before and after every route. */
 export type Guards = {
-  begin(head: RequestHead, incoming: Incoming): Begun
-  /** Throws for requests once it has stopped, and for those of foreign pages. */
+  begin(head: RequestHead, incoming: Incoming): StartedRequest
+  /** Rejects requests after the stop, and cross-site requests. */
   admit(c: RequestContext, incoming: Incoming): void
-  /** Once for each that has begun, however it ended: writes the log line, and sets the headers that every answer has. */
+  /** Called once per request, also for failures. Writes the log line and sets the common headers. */
   end(c: AppContext, outcome: { status: number; startedAt: number }): void
   /**
-   * From now on it is not ready, and each answer ends its connection. Resolves when all requests have been answered, those too that
-   * arrive meanwhile: a balancer may have sent them just before it could know. Later ones are refused with `shutting_down`.
+   * Makes `/health/ready` fail and closes each connection after its response. Resolves when all requests have been answered, including new
+   * ones: a load balancer may send them before it notices. Rejects later requests with `shutting_down`.
    */
   stop(): Promise<void>
 }
@@ -63,17 +63,19 @@ export function createGuards(deps: {
     admit(c, incoming) {
       const { req: head } = c
       const { method, path } = head
-      // A failed liveness probe would kill a process that is finishing its work.
+      // `/health` must keep succeeding: a failed liveness probe would kill a process that is finishing its work.
       if ((isStopped && path !== '/health') || (isStopping && path === '/health/ready')) {
         throw new CoordinatorError('shutting_down', 'the service is stopping')
       }
-      // RFC 9112 §3.2: a proxy in between may have read the other one.
+      // RFC 9112 §3.2. A proxy may have used the other one.
       if (isNamedTwice(incoming.rawHeaders, 'host')) {
-        throw new CoordinatorError('invalid_request', 'two hosts', { details: 'expected one Host header' })
+        throw new CoordinatorError('invalid_request', 'more than one Host header', {
+          details: 'expected one Host header',
+        })
       }
       if (method === 'OPTIONS') return
       if (method === 'GET' || method === 'HEAD' || isProviderForm(path)) {
-        assertNotPlanted(config, head)
+        assertNotEmbedded(config, head)
       } else {
         const hasCookie = head.header('cookie') !== undefined
         assertOrigin(config, { origin: head.header('origin'), fetchSite: head.header('sec-fetch-site'), hasCookie })
@@ -93,13 +95,13 @@ export function createGuards(deps: {
       await setImmediate()
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
       isStopped = true
-      // The server writes the last answer in this turn.
+      // The server writes the last response in this turn of the event loop.
       await setImmediate()
     },
   }
 }
 
-/** Whether two lines of the head have this name, which is in lower case. Names are at even indexes. */
+/** Whether the raw headers contain `name` (lower case) more than once. Names are at even indexes. */
 export function isNamedTwice(rawHeaders: readonly string[] = [], name: string): boolean {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {

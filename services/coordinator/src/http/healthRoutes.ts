@@ -9,7 +9,7 @@ import type { Handlers } from './router.ts'
 
 export type HealthRoutesDeps = GetAttestationDeps & {
   store: Pick<Store, 'ping'>
-  /** Where enclaves have a log. */
+  /** Present if the enclaves have logs. */
   keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   limiters: Limiters
 }
@@ -42,7 +42,7 @@ export function registerHealthRoutes(handlers: Handlers, deps: HealthRoutesDeps)
   })
 }
 
-/** All that operators should look after, by name, and the first reason why nothing can be served meanwhile. */
+/** Returns the names of everything that needs the operator's attention, and the first reason that keeps the service from being ready. */
 async function findMissing(
   deps: HealthRoutesDeps,
 ): Promise<{ refusal: CoordinatorError | undefined; missing: readonly string[] }> {
@@ -77,6 +77,6 @@ async function ping(store: Pick<Store, 'ping'>): Promise<void> {
   try {
     await store.ping()
   } catch (error) {
-    throw new CoordinatorError('database_unavailable', 'the database cannot be reached', { cause: error })
+    throw new CoordinatorError('database_unavailable', 'the database is unreachable', { cause: error })
   }
 }

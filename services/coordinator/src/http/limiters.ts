@@ -19,14 +19,14 @@ export function createLimiters({ rateLimits, clock }: { rateLimits: RateLimits; 
     provision: createRateLimiter({ limit: rateLimits.provision, clock }),
     auth: createRateLimiter({ limit: rateLimits.auth, clock }),
     proof: createRateLimiter({ limit: rateLimits.proof, clock }),
-    // Reads of the user's own data: as cheap as a proof, but polling proofs must not use them up.
+    // For reads of the user's own data. They have the proofs' rate but a separate count, so polling proofs can't exhaust it.
     own: createRateLimiter({ limit: rateLimits.proof, clock }),
-    // As dear as a provisioning, but neither uses the other's up.
+    // They cost as much as creating a wallet, but are counted separately.
     exports: createRateLimiter({ limit: rateLimits.provision, clock }),
   }
 }
 
-/** Counts a request, by the caller's address unless another key is given. Throws `rate_limited`. */
+/** Counts a request by address, or by `key` if given. Throws `rate_limited`. */
 export function limit(c: RequestContext, limiter: RateLimiter, key = `ip:${c.clientAddress}`): void {
   const state = limiter.take(key)
   if (state === undefined) return
@@ -34,10 +34,10 @@ export function limit(c: RequestContext, limiter: RateLimiter, key = `ip:${c.cli
   assertWithinLimit(state)
 }
 
-/** What a caller who guesses sessions, or addresses of vaults, is answered. */
-const GUESSES: ReadonlySet<string> = new Set(['not_authenticated', 'session_expired', 'vault_not_found'])
+/** Error codes that a caller gets for guessing sessions or vault addresses. */
+const GUESS_CODES: ReadonlySet<string> = new Set(['not_authenticated', 'session_expired', 'vault_not_found'])
 
-/** Counts a request by its user. A caller without a session, or with a vault of nobody, counts by address, so that guessing is limited too. */
+/** Counts a request by user. A failed guess of a session or vault counts by address, so guessing is limited, too. */
 export async function limitByUser<Found>(
   c: RequestContext,
   limiter: RateLimiter,
@@ -49,7 +49,7 @@ export async function limitByUser<Found>(
     limit(c, limiter, `user:${userIdOf(found)}`)
     return found
   } catch (error) {
-    if (error instanceof CoordinatorError && GUESSES.has(error.code)) limit(c, limiter)
+    if (error instanceof CoordinatorError && GUESS_CODES.has(error.code)) limit(c, limiter)
     throw error
   }
 }

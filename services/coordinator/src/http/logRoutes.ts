@@ -10,9 +10,9 @@ export type LogRoutesDeps = {
   limiters: Limiters
 }
 
-/** The logs as c2sp.org/tlog-tiles has them: only what a quorum of witnesses has cosigned. */
+/** Serves the logs as c2sp.org/tlog-tiles describes, up to the newest cosigned checkpoint. */
 export function registerLogRoutes(handlers: Handlers, { logStore, limiters }: LogRoutesDeps): void {
-  /** By the hash of the log. Sizes only grow, so that most tiles need no look at the newest. */
+  /** By log hash. Sizes only grow, so most tiles need no read of the newest checkpoint. */
   const knownSizes = new Map<string, number>()
 
   handlers.set('GET /log', async (c) => {
@@ -33,7 +33,7 @@ export function registerLogRoutes(handlers: Handlers, { logStore, limiters }: Lo
 
   handlers.set('GET /log/:hash/tile/:path{.+}', async (c) => {
     limit(c, limiters.proof, `log:${c.clientAddress}`)
-    // As it was sent: a spelling with percent signs would be a second thing to cache.
+    // The path as sent: with percent-encoding, caches would store the same tile under several names.
     const [, hash = '', path = ''] = /^\/log\/([^/]+)\/(.+)$/.exec(c.req.rawPath) ?? []
     const bytes = await readPath(hash, path)
     if (bytes === undefined) throw notFound()
@@ -47,19 +47,19 @@ export function registerLogRoutes(handlers: Handlers, { logStore, limiters }: Lo
   }
 
   async function readPath(hash: string, path: string): Promise<Uint8Array | undefined> {
-    const asked = parsePath(path)
-    if (asked === undefined) return undefined
-    const level = asked.kind === 'tile' ? asked.level : 0
-    // The first entry that the tile does not need. Beyond 2^53 it is not exact, and no log has so many.
-    const end = (asked.index * TILE_WIDTH + asked.width) * TILE_WIDTH ** level
+    const tile = parsePath(path)
+    if (tile === undefined) return undefined
+    const level = tile.kind === 'tile' ? tile.level : 0
+    // The first entry after those that the tile covers. It is inexact above 2^53, which no log reaches.
+    const end = (tile.index * TILE_WIDTH + tile.width) * TILE_WIDTH ** level
     if (end > (knownSizes.get(hash) ?? 0)) {
       const cosigned = await findCosigned(hash)
       if (cosigned !== undefined) knownSizes.set(hash, cosigned.size)
       if (end > (cosigned?.size ?? 0)) return undefined
     }
-    if (asked.kind === 'entries') return logStore.readBundle(hash, asked)
-    const [tile] = await logStore.readTiles(hash, [asked])
-    return tile
+    if (tile.kind === 'entries') return logStore.readBundle(hash, tile)
+    const [bytes] = await logStore.readTiles(hash, [tile])
+    return bytes
   }
 }
 
@@ -73,5 +73,5 @@ function parsePath(path: string): ReturnType<typeof parseTilePath> | undefined {
 }
 
 function notFound() {
-  return new CoordinatorError('not_found', 'the log has no such part, or not yet')
+  return new CoordinatorError('not_found', 'the log has no such tile, or not yet')
 }

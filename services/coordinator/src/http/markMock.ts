@@ -1,13 +1,13 @@
 import { MOCK, MOCK_SENTENCE, SILICON_HEADER } from '@countersign/service'
-import type { Answer, Headers } from './context.ts'
+import type { HandlerResponse, Headers } from './context.ts'
 
-/** On every answer where the silicon is simulated, and nothing elsewhere. */
+/** Marks every response of a service with simulated hardware. */
 export function toSiliconHeaders({ isMock }: { isMock: boolean }): Record<string, string> {
   return isMock ? { [SILICON_HEADER]: MOCK } : {}
 }
 
-/** A page that says first what it is; other answers as they are. */
-export function toMarkedPage(answer: Answer, headers: Headers): Answer {
+/** Adds a note at the top of HTML pages. */
+export function toMarkedPage(answer: HandlerResponse, headers: Headers): HandlerResponse {
   const { body } = answer
   const isPage = typeof body === 'string' && String(headers['content-type']).startsWith('text/html')
   const mark = `<body><p role="note"><strong>${MOCK_SENTENCE}</strong></p>`

@@ -1,14 +1,14 @@
 import { CoordinatorError } from '../errors.ts'
 import type { RequestHead } from './context.ts'
 
-/** Reads that need no session and that any page may make. */
+/** Reads that need no session. Any page may make them. */
 const PUBLIC_PATHS = [/^\/auth$/, /^\/proof\//, /^\/health(?:\/|$)/, /^\/openapi\.json$/, /^\/ipfs\//, /^\/log(?:\/|$)/]
 
 export function isPublicPath(path: string): boolean {
   return PUBLIC_PATHS.some((pattern) => pattern.test(path))
 }
 
-/** Where providers post their answers, from their own origin. No cookie is read there, and nothing changed. */
+/** Identity providers post forms here from their own origin. The handler reads no cookies and changes nothing. */
 export function isProviderForm(path: string): boolean {
   return /^\/auth\/[^/]+\/form$/.test(path)
 }
@@ -18,33 +18,34 @@ export type OriginRules = { allowedOrigins: readonly string[] }
 type OriginHeaders = { origin: string | undefined; fetchSite: string | undefined; hasCookie: boolean }
 
 /**
- * Before anything that changes something: a browser must say that the page is one of ours. SameSite=None lets any site send
- * the cookie, so only the exact origin keeps a foreign page from a signature.
+ * Rejects calls that change something, unless they come from an allowed page. With SameSite=None, every site can send the session cookie, so
+ * the exact origin is what stops a foreign page from getting a signature.
  */
 export function assertOrigin(rules: OriginRules, { origin, fetchSite, hasCookie }: OriginHeaders): void {
   if (origin !== undefined) {
     if (!rules.allowedOrigins.includes(origin)) throw notAllowed()
     return
   }
-  // Without an Origin there is nothing to compare; and where a browser says it is a foreign page, cookies do not matter.
+  // A call without an Origin passes if it has no cookies and no browser marks it as coming from another site.
   if (hasCookie || (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none')) throw notAllowed()
 }
 
-/** Fetch Metadata: a navigation, but of a part of another page. */
+/** `Sec-Fetch-Dest` of navigations inside another page. */
 const FRAMES: ReadonlySet<string> = new Set(['iframe', 'frame', 'fencedframe', 'object', 'embed'])
 
 /**
- * Before a read is counted: any page can have a browser load any address, in an image, in a frame or ahead of a click, with the
- * cookies of the person who looks at that page, and at the cost of their limits. What a person opens passes, and what our own pages
- * read; a page that was refused ahead of a click is asked for again by the click. Callers that are no browsers say nothing of this.
+ * Rejects a read before it counts against the user's limits, if another site caused it or the browser prefetches it. Any page can make a
+ * browser load any address, in an image, in a frame or by prefetching, with the user's cookies. Pages that the user opens and reads by
+ * allowed pages pass. If a prefetch was rejected, the browser repeats the request when the user clicks. Callers other than browsers don't
+ * send these headers and pass.
  */
-export function assertNotPlanted(rules: OriginRules, head: RequestHead): void {
+export function assertNotEmbedded(rules: OriginRules, head: RequestHead): void {
   const origin = head.header('origin')
   if (isPublicPath(head.path) || (origin !== undefined && rules.allowedOrigins.includes(origin))) return
   const site = head.header('sec-fetch-site')
   const isNavigation = head.header('sec-fetch-mode') === 'navigate'
   const isPage = isNavigation && !FRAMES.has(head.header('sec-fetch-dest') ?? '')
-  // What a page of this origin reads while it is opened ahead is not asked for again by the click.
+  // Reads by a same-origin page that is being prerendered pass, because the browser doesn't repeat them.
   const isAhead = head.header('sec-purpose') !== undefined && (isNavigation || site !== 'same-origin')
   if ((site === 'cross-site' && !isPage) || isAhead) throw notAllowed()
 }
@@ -52,7 +53,7 @@ export function assertNotPlanted(rules: OriginRules, head: RequestHead): void {
 const EXPOSED =
   'x-request-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset, ratelimit-policy, etag'
 
-/** The CORS headers of an answer: our pages with credentials, other pages only what is public, and without. */
+/** CORS headers: allowed origins get credentials, other origins only public reads without credentials. */
 export function toCorsHeaders(
   rules: OriginRules,
   { origin, path, method }: { origin: string | undefined; path: string; method: string },
@@ -72,7 +73,7 @@ export function toCorsHeaders(
 
 type Preflight = { origin: string | undefined; path: string; requestedMethod: string }
 
-/** What a preflight is answered, beside the headers above. Throws for origins that may not make that call. */
+/** Headers of a preflight response, including the CORS headers. Throws if the origin may not make the call. */
 export function toPreflightHeaders(rules: OriginRules, preflight: Preflight): Record<string, string> {
   const { origin, path, requestedMethod } = preflight
   const cors = toCorsHeaders(rules, { origin, path, method: requestedMethod })

@@ -52,7 +52,7 @@ export function toTransaction(request: SignDigestRequest, limits: ChainLimits): 
   const txMetadata = { ...rest, to: to.toLowerCase() as Hex, data: data.toLowerCase() as Hex }
   const digest = request.digest.toLowerCase() as Hex
   if (toPrefixedHex(hashParsedTransaction(txMetadata)) !== digest) {
-    throw new CoordinatorError('digest_mismatch', 'the digest is not that of the transaction')
+    throw new CoordinatorError('digest_mismatch', 'the digest does not match the transaction')
   }
   assertChainAllowed(BigInt(txMetadata.chainId), limits)
   return { kind: 'transaction', digest, txMetadata }
@@ -74,7 +74,7 @@ export function toOffChain(content: OffChainContent, limits: ChainLimits): SignC
 export function toAuthorization(given: Authorization, limits: ChainLimits): SignContent {
   const authorization = { ...given, address: given.address.toLowerCase() as Hex }
   if (authorization.chainId === 0) {
-    const details = 'for every chain'
+    const details = 'chainId 0 is valid on every chain'
     throw new CoordinatorError('authorization_not_allowed', 'authorization not allowed', { details })
   }
   assertChainAllowed(BigInt(authorization.chainId), limits)

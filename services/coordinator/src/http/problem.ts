@@ -2,11 +2,11 @@ import type { Problem as AnyProblem } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
 import type { Log } from '@countersign/service'
 import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
-import type { Answer, AppContext } from './context.ts'
+import type { AppContext, HandlerResponse } from './context.ts'
 
 export type Problem = AnyProblem & { code: CoordinatorErrorCode }
 
-/** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, without details. */
+/** The body of all failures (RFC 9457). Errors other than `CoordinatorError` become `internal`, without details. */
 function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
   const code = toPublicCode(error)
   const { status, retryable, title } = errorCodes[code]
@@ -24,26 +24,29 @@ function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string
   }
 }
 
-/** What operators watch about answers that are failures. */
+/** Counts failures by code. */
 export type ProblemMetrics = { observeProblem(code: CoordinatorErrorCode): void }
 
 export type OnErrorDeps = {
   publicUrl: string
   log: Log
   metrics?: ProblemMetrics | undefined
-  /** The page to show instead where a person will read it; otherwise undefined. */
+  /** Returns the HTML page to send to a browser, or undefined for JSON. */
   toPage(problem: Problem, c: AppContext): { html: string; csp: string } | undefined
 }
 
-/** Answers any failure. What is our own fault goes to the log too. Headers that handlers have set (`Allow`, `Retry-After`, a cleared cookie) are kept. */
+/**
+ * Turns an error into a response and logs `internal` errors. Keeps the headers that handlers have set, such as `Allow`, `Retry-After` or a
+ * cleared cookie.
+ */
 export function createOnError({ publicUrl, log, metrics, toPage }: OnErrorDeps) {
-  return (error: unknown, c: AppContext): Answer => {
+  return (error: unknown, c: AppContext): HandlerResponse => {
     const { requestId, route } = c
     const problem = toProblem(error, { publicUrl, requestId })
     const { code, status } = problem
     metrics?.observeProblem(code)
     if (code === 'internal') {
-      // Its message could hold anything; its name says enough to look for it.
+      // Only the error's name is logged: its message could contain secrets.
       const reason = error instanceof Error ? error.name : typeof error
       log.error({ msg: 'Failed', requestId, route, reason })
     }

@@ -267,7 +267,7 @@ describe('over a socket', () => {
   async function listen() {
     const test = createApp()
     const sockets: Socket[] = []
-    const own = createHttpServer(test.answerRequest).listen(0, '127.0.0.1')
+    const own = createHttpServer(test.handleRequest).listen(0, '127.0.0.1')
     own.on('connection', (socket: Socket) => sockets.push(socket))
     server = own
     await once(own, 'listening')

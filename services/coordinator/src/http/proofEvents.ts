@@ -6,22 +6,22 @@ import { createEventStream, type EventStream } from './eventStream.ts'
 export const EVENT_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
-  // nginx would keep events back until it has a buffer full of them.
+  // Otherwise nginx buffers events until its buffer is full.
   'x-accel-buffering': 'no',
 }
 
-/** Browsers themselves open no more than six connections to a host. */
+/** Per address. Browsers open at most six connections to a host. */
 const MAX_STREAMS = 5
 
 export type ProofEvents = {
-  /** Whether an address has as many streams open as it may. */
+  /** Whether an address has the maximum number of open streams. */
   isFull(address: string): boolean
-  /** Undefined where the caller has seen the last event: there is nothing left to come back for. */
+  /** Returns undefined if the caller already has the last event, so that it stops reconnecting. */
   open(parameters: {
     slug: string
     address: string
     lastEventId: string | undefined
-    /** Of the request: a caller that is gone frees its place at once. */
+    /** The request's signal: the stream ends when the caller disconnects. */
     signal: AbortSignal
   }): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | undefined>
   stop(): void
@@ -72,7 +72,7 @@ export function createProofEvents(deps: { watcher: ProofWatcher; schedule: Sched
         stream.end()
         throw error
       }
-      // It may have ended before there was a watch to end.
+      // The stream may have ended before the watch began.
       if (stream.isClosed) unwatch()
       return isSeen ? undefined : stream.body
     },

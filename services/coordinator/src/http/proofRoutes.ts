@@ -12,25 +12,25 @@ export type ProofRoutesDeps = {
   proofReader: ProofReader
   proofEvents: ProofEvents
   limiters: Limiters
-  /** The origin of the web app, whose page at the same path shows a proof to people; undefined without one. */
+  /** The origin of the web app, whose page at the same path shows the proof. Undefined without a web app. */
   pageOrigin: string | undefined
 }
 
-/** When a place among the streams of an address becomes free is unknown; this is when their browsers would retry. */
+/** The interval at which browsers reconnect. It is unknown when one of the address's streams will end. */
 const STREAM_RETRY_S = 4
 const RECEIPT_RETRY_S = 5
 
 export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): void {
   const { proofReader, proofEvents, limiters, pageOrigin } = deps
 
-  /** A receipt that is only on IPFS may be readable again in a moment. */
+  /** A receipt that is only on IPFS may be readable again soon. */
   function retryLater(c: RequestContext, error: unknown): never {
     if (error instanceof CoordinatorError && error.code === 'receipt_unavailable') {
       c.header('retry-after', String(RECEIPT_RETRY_S))
     }
     throw error
   }
-  /** Answers without waiting if the reader has the proof, which is the usual case. */
+  /** Answers synchronously if the reader has the proof in memory, which is the usual case. */
   function read<Result>(c: RequestContext, slug: string, then: (view: ProofView) => Result): Result | Promise<Result> {
     const view = proofReader.read(slug)
     return view instanceof Promise ? view.then(then, (error: unknown) => retryLater(c, error)) : then(view)
@@ -47,7 +47,7 @@ export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): 
     return read(c, slug, ({ isFinal, latin1, version }) => {
       const etag = `"${version}"`
       c.headers.etag = etag
-      // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
+      // Until the event is final, a reorganization can move a complete proof, so caches must revalidate.
       c.headers['cache-control'] = isFinal ? 'public, max-age=3600' : 'no-cache'
       if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null }
       c.headers['content-type'] = 'application/json'
@@ -77,7 +77,7 @@ export function registerProofRoutes(handlers: Handlers, deps: ProofRoutesDeps): 
   })
 }
 
-/** RFC 9110 §13.1.2: a list of tags, compared weakly, or `*`. */
+/** RFC 9110 §13.1.2: `*`, or a list of tags to compare weakly. */
 export function isMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true

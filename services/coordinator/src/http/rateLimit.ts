@@ -1,45 +1,45 @@
 import { CoordinatorError } from '../errors.ts'
 import type { Clock } from '../system.ts'
 
-/** So many requests in so many seconds. */
+/** `count` requests per `seconds`. */
 export type RateLimit = { count: number; seconds: number } | 'off'
 
-/** Reads `count/seconds` or `off`; undefined for anything else. */
+/** Parses `count/seconds` or `off`. Returns undefined if the text is invalid. */
 export function parseRateLimit(text: string): RateLimit | undefined {
   if (text === 'off') return 'off'
   const match = /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,5})$/.exec(text)
   return match === null ? undefined : { count: Number(match[1]), seconds: Number(match[2]) }
 }
 
-/** What a caller learns about its limit, in `RateLimit-*` and, when refused, `Retry-After`. */
+/** Values of the `RateLimit-*` headers, and of `Retry-After` for rejected requests. */
 export type RateLimitState = {
   isAllowed: boolean
   limit: number
   remaining: number
-  /** Seconds until the whole count is there again. */
+  /** Seconds until the bucket is full. */
   resetSeconds: number
-  /** Seconds until one request is. */
+  /** Seconds until one request is allowed. */
   retryAfterSeconds: number
   windowSeconds: number
 }
 
 export type RateLimiter = {
-  /** Takes one request from a key's bucket; undefined where there is no limit. */
+  /** Takes one request from a key's bucket. Returns undefined if there is no limit. */
   take(key: string): RateLimitState | undefined
-  /** Seconds until the next request of a key is allowed, 0 where it is now; takes nothing. */
+  /** Seconds until the key's next request is allowed, or 0. Takes nothing from the bucket. */
   getWaitSeconds(key: string): number
 }
 
-/** Beyond this the bucket unused for longest is forgotten: a bounded memory matters more than a perfect count. */
+/** Above this number, the least recently used bucket is dropped. Limiting memory matters more than exact counts. */
 const MAX_BUCKETS = 20_000
 
-/** Token buckets: a burst of `count`, filled again at `count` in `seconds`. Per process. */
+/** Token buckets with a burst of `count`, refilled at `count` per `seconds`. Each process counts separately. */
 export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; maxBuckets?: number }): RateLimiter {
   const { limit, clock, maxBuckets = MAX_BUCKETS } = parameters
   if (limit === 'off') return { take: () => undefined, getWaitSeconds: () => 0 }
   const { count, seconds } = limit
   const perMs = count / (seconds * 1000)
-  // In the order of use, so that the first is the one unused for longest.
+  // In order of use: the first is the least recently used.
   const buckets = new Map<string, { tokens: number; at: number }>()
 
   function fill(key: string, now: number): number {
@@ -47,7 +47,7 @@ export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; 
     const elapsedMs = earlier === undefined ? 0 : Math.max(0, now - earlier.at)
     return earlier === undefined ? count : Math.min(count, earlier.tokens + elapsedMs * perMs)
   }
-  // Rounding must not refuse a caller that waited exactly `Retry-After`.
+  // The tolerance admits a caller that waited exactly `Retry-After`.
   const isEnough = (tokens: number) => tokens >= 1 - 1e-9
   const toWaitSeconds = (tokens: number) =>
     isEnough(tokens) ? 0 : Math.max(1, Math.ceil((1 - tokens) / perMs / 1000 - 1e-9))

@@ -4,16 +4,19 @@ import { CoordinatorError } from '../errors.ts'
 import type { Incoming } from './context.ts'
 import { isNamedTwice } from './guards.ts'
 
-/** Lists, objects and commas together; a signing has ten. So many brackets as fit would keep the thread for tens of milliseconds. */
+/**
+ * Limits arrays, objects and commas together. A signing request has about ten. Parsing a body full of brackets would block the event loop for
+ * tens of milliseconds.
+ */
 const MAX_PARTS = 1000
 const [QUOTE, BACKSLASH, LIST, OBJECT, COMMA] = [0x22, 0x5c, 0x5b, 0x7b, 0x2c]
 
-/** Only this essence: what a page may send without a preflight (`text/plain`, forms) never reaches a handler as a body. */
+/** Rejects the types that a page can send without a preflight, such as `text/plain` and forms. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;.*)?$/i
 
 type JsonLimits = { maxParts: number }
 
-/** The JSON value of a body; undefined for an empty one, whatever its content type. */
+/** Parses the body as JSON. Returns undefined for an empty body of any content type. */
 export async function readJsonBody(
   incoming: Incoming,
   { maxParts }: JsonLimits = { maxParts: MAX_PARTS },
@@ -29,7 +32,7 @@ export async function readJsonBody(
   try {
     return parseStrictJson(bytes, { maxLength: MAX_BODY_BYTES, maxDepth: MAX_PARTS })
   } catch (error) {
-    // What the caller showed somebody may be the first of the two, and what is signed the last.
+    // Two parsers may choose different duplicates: a user could see one value and sign the other.
     const isTwice = error instanceof ServiceError && error.code === 'json_duplicate_member'
     const options = isTwice ? { details: 'duplicate member' } : {}
     throw new CoordinatorError('invalid_json', 'the body is not JSON', options)
@@ -38,7 +41,7 @@ export async function readJsonBody(
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;.*)?$/i
 
-/** The fields of a form. Any page may post one, without a preflight: only for handlers that change nothing by it. */
+/** Parses the fields of a form. Any page can post a form without a preflight, so use this only in handlers that change nothing. */
 export async function readFormBody(incoming: Incoming): Promise<URLSearchParams> {
   const bytes = await readBytes(incoming)
   if (!FORM_TYPE.test(getContentType(incoming))) {
@@ -48,15 +51,15 @@ export async function readFormBody(incoming: Incoming): Promise<URLSearchParams>
   return new URLSearchParams(new TextDecoder().decode(bytes))
 }
 
-/** Node reads the first of two: neither is used. */
+/** Node uses the first of two content types. If there are two, this uses neither. */
 function getContentType({ rawHeaders, headers }: Incoming): string {
   return isNamedTwice(rawHeaders, 'content-type') ? '' : (headers['content-type'] ?? '')
 }
 
-/** So many parts are joined, so that a sender of single bytes costs little more memory than what it sends. */
+/** Chunks are joined after this many, so that a body sent byte by byte doesn't use much more memory than its size. */
 const MAX_CHUNKS = 64
 
-/** A body is attacker-controlled in length too, so it is counted as it arrives, whatever `Content-Length` says. */
+/** An attacker controls the body's length, so bytes are counted as they arrive, regardless of `Content-Length`. */
 function readBytes(incoming: Incoming): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) return reject(tooLarge())
@@ -78,7 +81,7 @@ function readBytes(incoming: Incoming): Promise<Uint8Array> {
   })
 }
 
-/** In one pass over the bytes, before anything is made of them. In UTF-8 no other character has these bytes in it. */
+/** Scans the bytes once, before parsing. In UTF-8, these byte values occur only as these characters. */
 function hasTooManyParts(bytes: Uint8Array, maxParts: number): boolean {
   let parts = 0
   let isText = false
@@ -92,14 +95,14 @@ function hasTooManyParts(bytes: Uint8Array, maxParts: number): boolean {
   return false
 }
 
-/** For calls that take nothing: no body, or an empty object. */
+/** For calls without parameters: no body, or an empty object. */
 export function assertEmptyBody(body: unknown): void {
   if (body === undefined) return
   const isEmpty = isPlainObject(body) && Object.keys(body).length === 0
   if (!isEmpty) throw new CoordinatorError('invalid_request', 'no body expected', { details: 'send no body, or {}' })
 }
 
-/** A caller that hangs up is not a failure of this service. */
+/** A caller that disconnects is not a failure of this service. */
 function endedEarly() {
   return new CoordinatorError('invalid_request', 'the body ended early', { details: 'the body ended early' })
 }

@@ -28,7 +28,7 @@ async function listen(changes: Changes = {}) {
   await user.post('/wallet/provision')
   const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
   const before = app.log.lines.length
-  const server = createHttpServer(app.answerRequest).listen(0, '127.0.0.1')
+  const server = createHttpServer(app.handleRequest).listen(0, '127.0.0.1')
   await once(server, 'listening')
   stops.push(() => {
     server.closeAllConnections()

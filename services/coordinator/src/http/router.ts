@@ -1,8 +1,8 @@
 import { CoordinatorError } from '../errors.ts'
-import type { Answer, AppContext } from './context.ts'
+import type { AppContext, HandlerResponse } from './context.ts'
 import type { RouteName } from './routes.ts'
 
-type Handle = (c: AppContext) => Answer | Promise<Answer>
+type Handle = (c: AppContext) => HandlerResponse | Promise<HandlerResponse>
 
 export type Handlers = Map<RouteName, Handle>
 
@@ -41,7 +41,7 @@ export function createRouter(handlers: Handlers): Handle {
   return (c) => {
     const { method, path } = c.req
     const found = all.get(path) ?? findPattern(c)
-    if (found === undefined) throw new CoordinatorError('not_found', 'there is nothing here')
+    if (found === undefined) throw new CoordinatorError('not_found', 'no such path')
     c.route = found.path
     const handle = found.byMethod.get(method === 'HEAD' ? 'GET' : method)
     if (handle === undefined) {

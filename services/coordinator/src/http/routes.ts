@@ -56,7 +56,7 @@ const vault: Codes = ['vault_not_found', 'policy_refused', 'approvals_missing', 
 const proof: Codes = ['proof_not_found', 'rate_limited', 'database_unavailable', 'receipt_unavailable']
 const log: Codes = ['not_found', 'rate_limited', 'database_unavailable']
 const offChain =
-  'Each call creates a new signature with its own proof. The proof shows publicly that the wallet signed something at this time, and a commitment to the content. Content and signature stay private, and the service stores neither. The service returns the opening once: if the response is lost, nobody can open the proof.'
+  'Each call creates a new signature with its own proof. The proof shows publicly that the wallet signed something at this time, and a commitment to the content. Content and signature stay private, and the service stores neither. The service returns the opening once: if the response is lost, the proof can never be opened.'
 const opened = { 200: 'The signature, the slug of its proof, and the opening of its commitment' }
 const unchanged = { 304: 'Not modified since the given ETag' }
 const provider = { provider: { example: 'google' } }
@@ -208,7 +208,7 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
   'POST /sign/digest': {
     summary: 'Sign a transaction',
     description:
-      'A repeated call with the same digest returns the same signature and slug. The proof makes the signature public, even if nobody broadcasts the transaction.',
+      'A repeated call with the same digest returns the same signature and slug. The proof makes the signature public, even if the transaction is never broadcast.',
     needsSession: true,
     answers: { 200: 'The signature and the slug of its proof' },
     failures: [

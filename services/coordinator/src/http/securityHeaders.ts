@@ -1,6 +1,6 @@
 import { isPublicPath } from './origin.ts'
 
-/** The default headers of an answer, by its path. Each call returns a new object. */
+/** The default response headers of a path. Each call returns a new object. */
 export function createSecurityHeaders({ isHttps }: { isHttps: boolean }): (path: string) => Record<string, string> {
   const shared = {
     'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -41,22 +41,22 @@ export type SignRoutesDeps = {
   signers: SignerFinder
   clock: Clock
   sign(request: SignJob): Promise<SignResult>
-  /** Undefined: any. */
+  /** Undefined allows all chains. */
   allowedChainIds: readonly number[] | undefined
-  /** Whether typed data without a chain is refused. */
+  /** Whether to reject typed data that names no chain. */
   isChainRequired: boolean
-  /** Whose samples this service signs with. */
+  /** The entropy sources that this service signs with. */
   entropySources: readonly EntropySetting[]
-  /** New signatures of a user in 24 hours. Undefined: any. */
+  /** New signatures per user in 24 hours. Undefined: no limit. */
   signQuotaPerDay: number | undefined
-  /** Has it told that a vault did not sign. */
+  /** Sends a webhook when a vault refuses to sign. */
   warnOf: WarnOf
   cookies: CookieRules
   limiters: Limiters
   getSignedIn: GetSignedIn
 }
 
-/** As many as 32 KiB of typed data can have: a list of digits has one for every two bytes. */
+/** The most that 32 KiB of typed data can have: a list of digits has one per two bytes. */
 const limits: { readonly [Kind in OffChainKind]?: { maxParts: number } } = { 'typed-data': { maxParts: 16_384 } }
 
 export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): void {
@@ -64,8 +64,8 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
 
-  /** What reads the body before the session is known. A caller without a session gets 401, whatever the body was. */
-  async function readFirst<Value>(c: RequestContext, read: () => Promise<Value>): Promise<Value> {
+  /** Runs `read` before the session is known. If it fails, a caller without a session gets 401 instead of the error of its body. */
+  async function readBeforeSession<Value>(c: RequestContext, read: () => Promise<Value>): Promise<Value> {
     try {
       return await read()
     } catch (error) {
@@ -84,8 +84,8 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
 
   type Signing = { signer: FoundSigner; content: SignContent; approvals?: ParsedWalletUse['approvals'] }
 
-  /** `same` is the digest by which two requests are one signature. */
-  async function sign(c: RequestContext, signing: Signing, same: Hex | undefined): Promise<SignResult> {
+  /** `repeatDigest` identifies repeated requests for the same signature. */
+  async function sign(c: RequestContext, signing: Signing, repeatDigest: Hex | undefined): Promise<SignResult> {
     const { signer, content, approvals } = signing
     const { sid, userId, grant, keyId, walletId, address, policy, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
@@ -96,7 +96,7 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
     try {
       vaultRules.assertAllowed(request)
-      return await quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
+      return await quota.run({ userId, walletId, digest: repeatDigest, onRefused }, () => deps.sign(request))
     } catch (error) {
       if (policy !== undefined && isRefusal(error)) {
         const { kind } = content
@@ -112,7 +112,7 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   }
 
   async function signDigest(c: AppContext): Promise<SignDigestResponse> {
-    const { content, wallet, approvals } = await readFirst(c, async () => {
+    const { content, wallet, approvals } = await readBeforeSession(c, async () => {
       const body = await readJsonBody(c.incoming)
       const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', body, invalidBody)
       const use = parseWalletUse({ wallet, approvals })
@@ -121,9 +121,9 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
     return signPublic(c, { signer: await findSigner(c, content.digest, wallet), content, approvals })
   }
 
-  /** What is stated about an address is found again by what it says, which the wallet decides. */
+  /** Finds an earlier statement about the address by its digest, which depends only on the wallet. */
   async function attest(c: AppContext, readWallet: () => Hex | undefined) {
-    const wallet = await readFirst(c, async () => {
+    const wallet = await readBeforeSession(c, async () => {
       assertEmptyBody(await readJsonBody(c.incoming))
       return readWallet()
     })
@@ -135,16 +135,16 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   }
 
   async function answerOffChain(c: AppContext, kind: OffChainKind) {
-    const { request, wallet, approvals } = await readFirst(c, async () => {
+    const { request, wallet, approvals } = await readBeforeSession(c, async () => {
       const body = await readJsonBody(c.incoming, limits[kind])
       const { wallet, approvals, ...content } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
       return { request: { kind, content } as OffChainContent, ...parseWalletUse({ wallet, approvals }) }
     })
-    // The digest of what is signed off the chain goes to the enclave's answer and nowhere else, the database included.
+    // The digest of off-chain content must only appear in the enclave's response, and never in the database.
     const signer = await findSigner(c, undefined, wallet)
-    // Only now: to hash typed data can take tens of milliseconds, which are neither for strangers nor for callers beyond their limit.
+    // After the session and the rate limit, because hashing typed data can take tens of milliseconds.
     const content = toOffChain(request, { allowedChainIds, isChainRequired })
-    // Each call is a signature of its own, the same content or not.
+    // Each call creates a new signature, even for the same content.
     const { signature, slug, opening } = await sign(c, { signer, content, approvals }, undefined)
     if (opening === undefined) throw new CoordinatorError('internal', 'an opening is missing')
     const body: SignOffChainResponse = { signature: toSignature(signature), slug, opening }
@@ -153,9 +153,9 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
 
   handlers.set('POST /sign/digest', async (c) => c.json(await signDigest(c)))
   for (const kind of offChainKinds) handlers.set(`POST /sign/${kind}`, (c) => answerOffChain(c, kind))
-  // Only by the user's own wallet: code that a vault let in would need no rule.
+  // Only for the user's own wallet: code that a vault delegates to could spend without following its rules.
   handlers.set('POST /sign/authorization', async (c) => {
-    const content = await readFirst(c, async () => {
+    const content = await readBeforeSession(c, async () => {
       const body = await readJsonBody(c.incoming)
       return toAuthorization(parseRequest('POST /sign/authorization', body, invalidBody), { allowedChainIds })
     })
@@ -172,7 +172,7 @@ function toSignature(signature: Hex | null): Hex {
 
 type Refusal = CoordinatorError & { code: WebhookData['vault.refused']['code'] }
 
-/** Whether it was the vault's rules that did not allow it. */
+/** Whether the vault's rules caused the error. */
 function isRefusal(error: unknown): error is Refusal {
   const codes: readonly string[] = [
     'policy_refused',

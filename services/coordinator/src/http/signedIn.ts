@@ -6,7 +6,7 @@ import { type CookieRules, readSessionCookie } from './cookies.ts'
 import { limitByUser } from './limiters.ts'
 import type { RateLimiter } from './rateLimit.ts'
 
-/** The session of a request, counted against a limit. Throws `not_authenticated`, `session_expired` and `rate_limited`. */
+/** Returns the session of a request and counts it against a limit. Throws `not_authenticated`, `session_expired` and `rate_limited`. */
 export type GetSignedIn = (c: RequestContext, limiter: RateLimiter) => Promise<SignedIn>
 
 export function createGetSignedIn(deps: {

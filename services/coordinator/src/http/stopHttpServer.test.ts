@@ -16,7 +16,7 @@ afterEach(() => {
 async function listen(changes: Parameters<typeof createTestApp>[0]) {
   const app = createTestApp(changes)
   const limits = { headersMs: 500, requestMs: 500, answerMs: 200, checkMs: 20 }
-  const server = createHttpServer(app.answerRequest, limits)
+  const server = createHttpServer(app.handleRequest, limits)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -3,13 +3,13 @@ import { Server as NetServer } from 'node:net'
 import { drainServer } from '@countersign/service'
 import type { HttpServer } from './createHttpServer.ts'
 
-/** For exports, which are answered as soon as they begin. Containers have twice that for their stop. */
+/** Must cover exports, which continue after `answerAll`. Containers have twice this time to stop. */
 const PATIENCE_MS = 30_000
 
 /**
- * Reads the requests that were sent before the stop, takes no more connections, and closes those that are open when `answerAll` has
- * resolved and all answers have been taken, or some time after the stop began. Until then the server's limits hold: the `close` of an HTTP server also ends the timer that enforces them, and
- * who then sends a body byte by byte would be waited for until the process is killed.
+ * Stops accepting connections, answers all requests that were sent before, and closes the rest after `answerAll` and all responses are
+ * complete, or after `patienceMs`. It first calls `close` of `net.Server`, because `close` of an HTTP server also stops the timer for the
+ * server's limits: a caller that sends a body byte by byte could then delay the stop until the process is killed.
  */
 export async function stopHttpServer(
   server: HttpServer,
@@ -21,7 +21,7 @@ export async function stopHttpServer(
   NetServer.prototype.close.call(server)
   server.closeIdleConnections()
   await answerAll()
-  // An idle connection may still send one more request.
+  // Idle connections may still send one more request.
   while (server.answers.size > 0 && !patience.aborted) {
     await Promise.allSettled([...server.answers].map((answer) => once(answer, 'close', { signal: patience })))
   }

@@ -19,7 +19,7 @@ export type VaultRoutesDeps = CreateVaultDeps &
     getSignedIn: GetSignedIn
   }
 
-/** As many as 16 KiB of policy can have: a list of digits has one for every two bytes. */
+/** The most that 16 KiB of policy can have: a list of digits has one per two bytes. */
 const MAX_POLICY_PARTS = 8_192
 
 export function registerVaultRoutes(handlers: Handlers, deps: VaultRoutesDeps): void {

@@ -95,7 +95,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     ...changes.config,
   }
   const { sessionIdleMs } = config
-  const { answerRequest, stop } = createApp({
+  const { handleRequest, stop } = createApp({
     store,
     signers: createSignerFinder({ store: changes.deps?.store ?? store, clock, sessionIdleMs, slots: () => 2 }),
     logStore: emptyLogStore,
@@ -145,7 +145,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
       rawHeaders: Object.entries(headers).flat(),
       socket: { remoteAddress },
     })
-    const answered = await answerRequest(incoming, () => signal ?? new AbortController().signal)
+    const answered = await handleRequest(incoming, () => signal ?? new AbortController().signal)
     const { status, encoding } = answered
     const content = typeof answered.body === 'string' ? Buffer.from(answered.body, encoding) : answered.body
     const pairs = Object.entries(answered.headers).flatMap(([name, value]) =>
@@ -170,7 +170,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   }
 
   return {
-    answerRequest,
+    handleRequest,
     answer,
     stop,
     request,

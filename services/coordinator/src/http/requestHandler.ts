@@ -1,8 +1,8 @@
 import { CoordinatorError } from '../errors.ts'
 import {
-  type Answer,
   type AppContext,
   createContext,
+  type HandlerResponse,
   type Headers,
   type Incoming,
   type RequestHead,
@@ -12,24 +12,27 @@ import { toMarkedPage } from './markMock.ts'
 import { type OriginRules, toPreflightHeaders } from './origin.ts'
 import { readTarget } from './readTarget.ts'
 
-export type Answered = Answer & { headers: Headers }
+export type HttpResponse = HandlerResponse & { headers: Headers }
 
-/** Answers any request, without a promise if there is nothing to wait for. `getSignal` returns a signal that aborts when the caller disconnects. */
-export type AnswerRequest = (incoming: Incoming, getSignal: () => AbortSignal) => Answered | Promise<Answered>
+/**
+ * Answers a request. Returns a promise only if the route is asynchronous. `getSignal` returns a signal that aborts when the caller
+ * disconnects.
+ */
+export type HandleRequest = (incoming: Incoming, getSignal: () => AbortSignal) => HttpResponse | Promise<HttpResponse>
 
 type Deps = {
   guards: Guards
   origins: OriginRules
   isMock: boolean
-  route(c: AppContext): Answer | Promise<Answer>
-  onError(error: unknown, c: AppContext): Answer
+  route(c: AppContext): HandlerResponse | Promise<HandlerResponse>
+  onError(error: unknown, c: AppContext): HandlerResponse
 }
 
 const UNREADABLE = { path: '/', rawPath: '/', search: '' }
 
-/** Runs the guards, then the route or a preflight's answer, and adds the headers of all answers. */
-export function createAnswerRequest({ guards, origins, isMock, route, onError }: Deps): AnswerRequest {
-  function answerPreflight(c: AppContext): Answer | undefined {
+/** Runs the guards, then the preflight answer or the route, and adds the common headers. */
+export function createRequestHandler({ guards, origins, isMock, route, onError }: Deps): HandleRequest {
+  function answerPreflight(c: AppContext): HandlerResponse | undefined {
     const { method, path, header } = c.req
     const origin = header('origin')
     const requestedMethod = header('access-control-request-method')
@@ -56,7 +59,7 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
     }
     const begun = guards.begin(req, incoming)
     const c = createContext({ req, incoming, getSignal, ...begun })
-    const end = (answer: Answer): Answered => {
+    const end = (answer: HandlerResponse): HttpResponse => {
       guards.end(c, { status: answer.status, startedAt: begun.startedAt })
       const { headers } = c
       const { status, body, encoding } = isMock ? toMarkedPage(answer, headers) : answer
@@ -64,7 +67,7 @@ export function createAnswerRequest({ guards, origins, isMock, route, onError }:
       return { status, body, encoding, headers }
     }
     const fail = (error: unknown) => end(onError(error, c))
-    let answer: Answer | Promise<Answer>
+    let answer: HandlerResponse | Promise<HandlerResponse>
     try {
       if (target === undefined) throw unreadable()
       guards.admit(c, incoming)
