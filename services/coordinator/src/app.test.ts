@@ -544,19 +544,19 @@ describe('health', () => {
   })
 
   test('ready while a quorum of witnesses cosigns, and it says which do not', async () => {
-    const keeper = { missing: [] as string[], isQuorum: true }
+    const logService = { missing: [] as string[], isQuorum: true }
     const { request } = createTestApp({
-      deps: { keeper: { findMissing: () => keeper.missing, isOpen: () => keeper.isQuorum } },
+      deps: { logService: { findMissing: () => logService.missing, isOpen: () => logService.isQuorum } },
     })
     expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', mode: 'mock' })
-    keeper.missing = ['witness w3.example']
+    logService.missing = ['witness w3.example']
     expect(await (await request('/health/ready')).json()).toEqual({
       status: 'ready',
       mode: 'mock',
       missing: ['witness w3.example'],
     })
-    keeper.missing = ['log log.example/a', 'witness w2.example', 'witness w3.example']
-    keeper.isQuorum = false
+    logService.missing = ['log log.example/a', 'witness w2.example', 'witness w3.example']
+    logService.isQuorum = false
     const refused = await request('/health/ready')
     expect(await refused.clone().json()).toMatchObject({
       detail: 'missing: log log.example/a, witness w2.example, witness w3.example',

@@ -25,7 +25,7 @@ import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
-import type { LogKeeper } from './log/logKeeper.ts'
+import type { LogService } from './log/logService.ts'
 import type { ExportProofs } from './proofs/export/exportCar.ts'
 import { createProofReader } from './proofs/proofReader.ts'
 import { createProofWatcher } from './proofs/watchProof.ts'
@@ -77,7 +77,7 @@ export type AppDeps = {
   providers: ReadonlyMap<string, IdentityProvider>
   sign(job: SignJob): Promise<SignResult>
   /** Where enclaves have a log. */
-  keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
+  logService?: Pick<LogService, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
   /** The keys that sign webhooks; undefined while they are not known. */

@@ -1,4 +1,4 @@
-import type { LogKeeper } from './log/logKeeper.ts'
+import type { LogService } from './log/logService.ts'
 import type { Chain } from './publish/chain/viemChain.ts'
 import type { Pinner } from './publish/ipfs/pinner.ts'
 import type { KeyEnclave } from './sign/enclave/keyEnclave.ts'
@@ -11,7 +11,7 @@ export type Parts = {
   pipeline: PipelineStore
   entropy: Entropy
   enclave: KeyEnclave
-  keeper: LogKeeper
+  logService: LogService
   pinner: Pinner
   chain: Chain
 }

@@ -12,7 +12,7 @@ import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { stopHttpServer } from './http/stopHttpServer.ts'
-import { createLogKeeper } from './log/logKeeper.ts'
+import { createLogService } from './log/logService.ts'
 import { createAttestation } from './operate/attest.ts'
 import { createMetrics } from './operate/metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
@@ -104,7 +104,7 @@ export async function startCoordinator(
     parts: {
       database: store.ping,
       attestation: attestationLapsesAt,
-      ...(config.witnesses.length === 0 ? {} : { log: () => keeper?.isOpen() }),
+      ...(config.witnesses.length === 0 ? {} : { log: () => logService?.isOpen() }),
     },
     countOpenProofs: opened.pipeline.countOpenProofs,
     countWebhooks: opened.pipeline.countWebhooks,
@@ -116,16 +116,16 @@ export async function startCoordinator(
       listCollateral: collateral.listLapses,
       attestationLapsesAt,
       readEntropy: () => entropy.stats?.(),
-      countWitnesses: () => keeper?.countWitnesses() ?? [],
+      countWitnesses: () => logService?.countWitnesses() ?? [],
     },
   })
   const logDeps = { enclave, clock, schedule: systemSchedule, log }
-  const keeper =
+  const logService =
     config.witnesses.length === 0
       ? undefined
       : decorate(
-          'keeper',
-          createLogKeeper({ ...logDeps, store: opened.logStore, witnesses: config.witnesses, metrics }),
+          'logService',
+          createLogService({ ...logDeps, store: opened.logStore, witnesses: config.witnesses, metrics }),
         )
   const releaser = createReleaser(selfReport)
   const signers = createSignerFinder({
@@ -144,7 +144,7 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
-    signLog: keeper && createSignLog({ ...logDeps, keeper, findSigner: signers.find }),
+    signLog: logService && createSignLog({ ...logDeps, logService, findSigner: signers.find }),
     log,
     metrics,
     batchLimit: config.batchLimit,
@@ -170,7 +170,7 @@ export async function startCoordinator(
     selfReport,
     providers: createProviders(config.providers, { publicUrl: config.app.publicUrl, clock }),
     sign: signer.sign,
-    ...(keeper && { keeper }),
+    ...(logService && { logService }),
     docsSite: existsSync(DOCS_FOLDER) ? readStaticFiles(DOCS_FOLDER) : undefined,
     clock,
     random,
@@ -201,7 +201,7 @@ export async function startCoordinator(
     () => pipeline?.stop(),
     () => entropy.stop(),
     () => signatures.stop(),
-    () => keeper?.stop(),
+    () => logService?.stop(),
     () => enclave.stop(),
     () => selfReport.stop(),
     () => collateral.stop(),

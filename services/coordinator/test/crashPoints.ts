@@ -34,8 +34,8 @@ const isAcknowledging = ({ acknowledge = [] }: ReleaseRequest) => acknowledge.le
 
 /** Between the enclave and the commit, where the enclave has a log. */
 export const logCrashPoints = {
-  'after the entries are written': { part: 'keeper', method: 'record', when: 'after' },
-  'after the witnesses': { part: 'keeper', method: 'cosign', when: 'after' },
+  'after the entries are written': { part: 'logService', method: 'record', when: 'after' },
+  'after the witnesses': { part: 'logService', method: 'cosign', when: 'after' },
   'before the release': { part: 'enclave', method: 'release', when: 'before', isAt: isForStatements },
   'after the release': { part: 'enclave', method: 'release', when: 'after', isAt: isForStatements },
   'after the acknowledgement': { part: 'enclave', method: 'release', when: 'after', isAt: isAcknowledging },

@@ -18,7 +18,7 @@ import { createManualTime } from './manualTime.ts'
 import { createFakeEntropy, createFakeLog, createFakeRandom, createFakeSelfReport, createFakeWitness } from './ports.ts'
 import type { SignedItemV2 } from './signingEnclave.ts'
 import { createSigningEnclave, createTestWalletKey } from './signingEnclave.ts'
-import { addLog, createFakeKeeper } from './signingLog.ts'
+import { addLog, createFakeLogService } from './signingLog.ts'
 import { createMemoryStore } from './store/memoryStore.ts'
 
 export const NOW = Date.parse('2026-06-15T12:00:00.000Z')
@@ -90,11 +90,11 @@ export function createSignService(
   signatures: SignatureChecker,
   {
     isLogged = false,
-    keeper = createFakeKeeper(),
+    logService = createFakeLogService(),
     store = createMemoryStore(),
   }: {
     isLogged?: boolean
-    keeper?: ReturnType<typeof createFakeKeeper>
+    logService?: ReturnType<typeof createFakeLogService>
     store?: ReturnType<typeof createMemoryStore>
   } = {},
 ) {
@@ -131,7 +131,7 @@ export function createSignService(
   const signLog =
     enclave &&
     createSignLog({
-      keeper,
+      logService,
       enclave,
       log,
       schedule: time.schedule,
@@ -182,7 +182,7 @@ export function createSignService(
     parts,
     store,
     signing,
-    keeper,
+    logService,
     entropy,
     log,
     inserted,

@@ -30,7 +30,7 @@ import {
 } from '@countersign/protocol'
 import { createSigner } from '../../../packages/log/test/logs.ts'
 import { CoordinatorError } from '../src/errors.ts'
-import type { LogKeeper } from '../src/log/logKeeper.ts'
+import type { LogService } from '../src/log/logService.ts'
 import type { EnclaveTerms } from '../src/sign/enclave/keyEnclave.ts'
 import type { Claim } from '../src/store/logs.ts'
 import type { createSigningEnclave } from './signingEnclave.ts'
@@ -140,8 +140,8 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
 
 type Cosign = { origin: string; size: number; needs?: readonly WitnessPolicy[] }
 
-/** A keeper whose witnesses cosign at once. Several services may share it, as coordinators share a database. */
-export function createFakeKeeper() {
+/** A logService whose witnesses cosign at once. Several services may share it, as coordinators share a database. */
+export function createFakeLogService() {
   let newest = ''
   const claims = new Map<string, string>()
   const fake = {
@@ -156,7 +156,7 @@ export function createFakeKeeper() {
     beforeCosign: async (_parameters: Cosign) => {},
     beforeGiveUp: async () => {},
   }
-  const keeper: LogKeeper = {
+  const logService: LogService = {
     async record(appended, { claims: wanted, bootId }) {
       fake.calls.push('record')
       await fake.beforeRecord()
@@ -188,7 +188,7 @@ export function createFakeKeeper() {
     isOpen: () => true,
     stop: async () => {},
   }
-  return Object.assign(fake, keeper)
+  return Object.assign(fake, logService)
 }
 
 /** Two of the three. */

@@ -99,7 +99,7 @@ async function start() {
 type Enclave = Awaited<ReturnType<typeof start>>
 
 /** What a coordinator keeps of a log, and the witnesses that it asks. */
-function createKeeper({ logs }: AttestResponse) {
+function createCoordinatorLog({ logs }: AttestResponse) {
   const known = new Map((logs?.keys ?? []).map((key) => [parseVkey(key).name, [parseVkey(key)]]))
   const clock = { now: Date.now }
   const witnesses = allSigners.map((signers) => createTestWitness({ logs: known, signers, clock }).witness)
@@ -153,36 +153,36 @@ const leafOf = ({ batches, results }: LoggedItemsResponse, index: number) => {
 /** An enclave whose log is open, who keeps it, and a session. */
 async function startOpen() {
   const enclave = await start()
-  const keeper = createKeeper(enclave.attested)
+  const logService = createCoordinatorLog(enclave.attested)
   const boot = await open(enclave)
-  keeper.write(boot)
-  await enclave.release(await keeper.cosign(boot.checkpoint))
-  return { enclave, keeper, alice: await enclave.openSession('alice') }
+  logService.write(boot)
+  await enclave.release(await logService.cosign(boot.checkpoint))
+  return { enclave, logService, alice: await enclave.openSession('alice') }
 }
 
 /** A signature that waits for its release, and the note for it. */
-async function signOne({ enclave, keeper, alice }: Awaited<ReturnType<typeof startOpen>>) {
+async function signOne({ enclave, logService, alice }: Awaited<ReturnType<typeof startOpen>>) {
   const signed = await enclave.sign([toTransaction(alice, 0)])
-  keeper.write(signed.log as NonNullable<typeof signed.log>)
-  return { signed, cosigned: await keeper.cosign(signed.log?.checkpoint ?? '') }
+  logService.write(signed.log as NonNullable<typeof signed.log>)
+  return { signed, cosigned: await logService.cosign(signed.log?.checkpoint ?? '') }
 }
 
 test('sign, log, witnesses, release: nothing of a statement is out before, and then to its coordinator alone', async () => {
   const enclave = await start()
   expect(enclave.attested.logs?.own).toEqual(origins)
   expect(enclave.attested.settings.log).toEqual({ origins, witnesses: policy.witnesses.toSorted(), quorum: 2 })
-  const keeper = createKeeper(enclave.attested)
+  const logService = createCoordinatorLog(enclave.attested)
 
   await expect(enclave.openSession('alice')).rejects.toThrow('log_unavailable')
   await expect(enclave.sign([{}])).rejects.toThrow('log_unavailable')
   expect((await fetch(`${enclave.url}/health`)).status).toBe(200)
   expect(await enclave.log({})).toBeNull()
   const boot = await open(enclave)
-  keeper.write(boot)
+  logService.write(boot)
   await expect(enclave.openSession('alice')).rejects.toThrow('log_unavailable')
-  const alone = await keeper.cosign(boot.checkpoint, 1)
+  const alone = await logService.cosign(boot.checkpoint, 1)
   await expect(enclave.release(alone)).rejects.toThrow('log_refused')
-  await enclave.release(await keeper.cosign(boot.checkpoint))
+  await enclave.release(await logService.cosign(boot.checkpoint))
 
   const alice = await enclave.openSession('alice')
   const signed = await enclave.sign([toTransaction(alice, 0), toMessage(alice), toTransaction(alice, 1, 1)])
@@ -191,16 +191,16 @@ test('sign, log, witnesses, release: nothing of a statement is out before, and t
   const leaves = [leafOf(signed, 0), leafOf(signed, 1)]
   const { log } = signed
   if (log === null) throw new Error('no log')
-  keeper.write(log)
+  logService.write(log)
   const entries = log.entries.map((entry) => decodeLogEntry(fromHex(entry)))
   expect(entries.map((entry) => (entry.kind === 'boot' ? entry.bootId : entry.leaf))).toEqual([
     enclave.bootId,
     ...leaves,
   ])
-  expect(keeper.leaves.map(toHex)).toEqual(entries.map((entry) => toHex(hashLogEntry(entry))))
+  expect(logService.leaves.map(toHex)).toEqual(entries.map((entry) => toHex(hashLogEntry(entry))))
 
   expect(await enclave.release({ leaves })).toEqual([null, null])
-  const cosigned = await keeper.cosign(log.checkpoint)
+  const cosigned = await logService.cosign(log.checkpoint)
   expect(await enclave.release({ ...cosigned, leaves }, other)).toEqual([null, null])
   const [transaction, message] = await enclave.release({ ...cosigned, leaves })
   expect(transaction && toHex(hashLeaf(transaction.statement))).toBe(leaves[0])
@@ -219,16 +219,16 @@ test('sign, log, witnesses, release: nothing of a statement is out before, and t
 })
 
 test('many calls at once: one tree, every leaf in it once, all released by one note', async () => {
-  const { enclave, keeper, alice } = await startOpen()
+  const { enclave, logService, alice } = await startOpen()
   const calls = await Promise.all(
     Array.from({ length: 24 }, (_, index) => enclave.sign([0, 1].map((one) => toTransaction(alice, 2 * index + one)))),
   )
-  for (const { log } of calls) if (log !== null) keeper.write(log)
+  for (const { log } of calls) if (log !== null) logService.write(log)
   const newest = await enclave.log({})
   expect(newest?.from).toBeLessThanOrEqual(1)
-  expect(keeper.leaves).toHaveLength(49)
-  expect(Object.keys(keeper.leaves)).toHaveLength(49)
-  const cosigned = await keeper.cosign(newest?.checkpoint ?? '')
+  expect(logService.leaves).toHaveLength(49)
+  expect(Object.keys(logService.leaves)).toHaveLength(49)
+  const cosigned = await logService.cosign(newest?.checkpoint ?? '')
   const leaves = calls.flatMap((call) => [leafOf(call, 0), leafOf(call, 1)])
   const statements = await enclave.release({ ...cosigned, leaves })
   expect(statements.map((one) => one && toHex(hashLeaf(one.statement)))).toEqual(leaves)
@@ -237,7 +237,7 @@ test('many calls at once: one tree, every leaf in it once, all released by one n
 
 test('a restart goes on with the log; the boot before is over; the witnesses take both as one history', async () => {
   const opened = await startOpen()
-  const { enclave: first, keeper, alice } = opened
+  const { enclave: first, logService, alice } = opened
   const { signed, cosigned } = await signOne(opened)
   await first.kill('SIGKILL')
 
@@ -246,11 +246,11 @@ test('a restart goes on with the log; the boot before is over; the witnesses tak
   const root = parseCheckpoint(parseNote(cosigned.checkpoint).text).root
   const again = await open(second, { checkpoint: cosigned.checkpoint, hashes: [toHex(root)] })
   expect(again).toMatchObject({ from: 2, isOpen: false })
-  keeper.write(again)
+  logService.write(again)
   const request = { ...cosigned, leaves: [leafOf(signed, 0)] }
   await expect(second.release({ ...request, bootId: first.bootId })).rejects.toThrow('boot_unknown')
   await expect(second.release(request)).rejects.toThrow('log_refused')
-  await second.release(await keeper.cosign(again.checkpoint))
+  await second.release(await logService.cosign(again.checkpoint))
   expect(await second.log({})).toMatchObject({ isOpen: true })
   // The grant is of the root secret: it still holds.
   expect(leafOf(await second.sign([toTransaction(alice, 0)]), 0)).not.toBe(leafOf(signed, 0))

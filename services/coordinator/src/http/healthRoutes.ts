@@ -1,6 +1,6 @@
 import type { EndpointResponse } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { LogKeeper } from '../log/logKeeper.ts'
+import type { LogService } from '../log/logService.ts'
 import { type GetAttestationDeps, getAttestation } from '../sign/enclave/health/getAttestation.ts'
 import type { Store } from '../store/openStore.ts'
 import { toQuery } from './context.ts'
@@ -10,7 +10,7 @@ import type { Handlers } from './router.ts'
 export type HealthRoutesDeps = GetAttestationDeps & {
   store: Pick<Store, 'ping'>
   /** Present if the enclaves have logs. */
-  keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
+  logService?: Pick<LogService, 'findMissing' | 'isOpen'>
   limiters: Limiters
 }
 
@@ -46,19 +46,19 @@ export function registerHealthRoutes(handlers: Handlers, deps: HealthRoutesDeps)
 async function findMissing(
   deps: HealthRoutesDeps,
 ): Promise<{ refusal: CoordinatorError | undefined; missing: readonly string[] }> {
-  const { keeper } = deps
+  const { logService } = deps
   const [database, attestation] = await Promise.all([
     findRefusal(() => ping(deps.store)),
     findRefusal(() => getAttestation(deps, { nonce: undefined })),
   ])
   const log =
-    keeper === undefined || keeper.isOpen()
+    logService === undefined || logService.isOpen()
       ? undefined
       : new CoordinatorError('log_unavailable', 'too few witnesses cosign')
   const missing = [
     ...(database === undefined ? [] : ['database']),
     ...(attestation === undefined ? [] : ['attestation of the coordinator']),
-    ...(keeper?.findMissing() ?? []),
+    ...(logService?.findMissing() ?? []),
   ]
   return { refusal: database ?? attestation ?? log, missing }
 }

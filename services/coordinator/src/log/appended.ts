@@ -11,21 +11,21 @@ import { type AppendedEntries, isHex, isNatural, ServiceError } from '@countersi
 import { hashLeaf } from '@countersign/service/hexTree'
 import { readLogSignature, readNote } from './collection.ts'
 
-/** Why an enclave's log cannot be gone on with. `details` is for our own log. */
+/** Why an enclave's log is unusable. `details` is only for our own log lines. */
 export class LogFault extends ServiceError<
-  /** What the enclave says is no log: another signature, size or form. */
+  /** The enclave's response is not a valid log: wrong signature, size or form. */
   | 'log_malformed'
-  /** The database has another history than the enclave: leave the origin. */
+  /** The database has another history than the enclave. The origin must be abandoned. */
   | 'log_conflict'
-  /** Entries are neither in the database nor kept by the enclave: leave the origin. */
+  /** Entries are missing from both the database and the enclave. The origin must be abandoned. */
   | 'log_gap'
-  /** Too many witnesses refuse the log, or the enclave does not go on from what is written: leave the origin. */
+  /** Too many witnesses refuse the log, or the enclave refuses to continue the stored one. The origin must be abandoned. */
   | 'log_refused'
 > {
   override name = 'LogFault'
 }
 
-/** What an enclave appended, read. Whether it continues what is written is another question. */
+/** The parsed entries of an enclave. Not yet checked against the stored log. */
 export type ReadEntries = {
   from: number
   entries: readonly Uint8Array[]
@@ -36,15 +36,16 @@ export type ReadEntries = {
   note: string
 }
 
-/** Throws `log_malformed` for entries that are none, and for a checkpoint that is not of them or not signed by the log's key. */
+/** Throws `log_malformed` if an entry is invalid, or if the checkpoint doesn't cover the entries or lacks the log's signature. */
 export function readAppended({ origin, from, entries, checkpoint: text }: AppendedEntries, key: NoteKey): ReadEntries {
   const note = readNote(text)
   if (note === undefined || readLogSignature(note, key) === undefined) throw malformed('the checkpoint is not signed')
   const checkpoint = readCheckpoint(note.text)
   const isOwn = origin === key.name && checkpoint.origin === origin && checkpoint.extensions.length === 0
   if (!isOwn) throw malformed('the checkpoint is of another log')
-  if (!isNatural(from) || checkpoint.size !== from + entries.length) throw malformed('the checkpoint has another size')
-  if (!entries.every((entry) => isHex(entry, LOG_ENTRY_BYTES))) throw malformed('an entry has another length')
+  if (!isNatural(from) || checkpoint.size !== from + entries.length)
+    throw malformed('the checkpoint’s size does not match the entries')
+  if (!entries.every((entry) => isHex(entry, LOG_ENTRY_BYTES))) throw malformed('wrong entry length')
   const bytes = entries.map((entry) => Buffer.from(entry, 'hex'))
   return { from, entries: bytes, leaves: entries.map(hashLeaf), kinds: bytes.map(readKind), checkpoint, note: text }
 }
@@ -53,7 +54,7 @@ function readCheckpoint(text: string): Checkpoint {
   try {
     return parseCheckpoint(text)
   } catch (error) {
-    throw error instanceof LogError ? malformed('no checkpoint') : error
+    throw error instanceof LogError ? malformed('invalid checkpoint') : error
   }
 }
 
@@ -61,7 +62,7 @@ function readKind(entry: Uint8Array): LogEntry['kind'] {
   try {
     return readLogEntryKind(entry)
   } catch (error) {
-    throw error instanceof LogError ? malformed('an entry is none') : error
+    throw error instanceof LogError ? malformed('invalid entry') : error
   }
 }
 
@@ -70,11 +71,10 @@ function malformed(details: string) {
 }
 
 /**
- * Two answers of one enclave as one, where the second begins in the first or right behind it. Undefined where it does not, or where they
- * differ in what both have: then each is judged by itself.
+ * Merges two responses of one enclave if the second starts within the first or directly after it. Returns undefined if it doesn't, or if they
+ * differ where they overlap: then each is checked separately.
  *
- * Only the checkpoint of the longer one is kept. The other, with its signature, is never read: nothing is taken from it, since the tree
- * that the kept one signs has its entries too.
+ * Keeps only the checkpoint of the longer response. The other is never read, because the kept tree contains its entries, too.
  */
 export function mergeAppended(first: AppendedEntries, second: AppendedEntries): AppendedEntries | undefined {
   const [end, secondEnd] = [first.from + first.entries.length, second.from + second.entries.length]

@@ -16,7 +16,7 @@ import { SAMPLE_TOLERANCE_MS, toHex } from '@countersign/protocol'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import type { CosignedNote } from '../store/logs.ts'
 
-/** A checkpoint, and what came for it so far. */
+/** A checkpoint with its cosignatures and refusals so far. */
 export type Collection = {
   size: number
   text: string
@@ -24,19 +24,19 @@ export type Collection = {
   log: VerifiedSignature
   startedAt: number
   cosignatures: Map<string, Cosignature>
-  /** Of witnesses that refuse the log, by their keys. */
+  /** Reasons of witnesses that refuse the log, by their keys. */
   refusals: Map<string, string>
 }
 
 /**
- * Whether it is further ahead than signatures may be. A quorum of such would move the enclave's time there, so that all it signs next is
- * refused here; one that is ahead must not, where others are enough.
+ * Whether a cosignature's time is further ahead than the tolerance for signatures. A quorum of such cosignatures would move the enclave's
+ * clock, and this service would then reject everything that the enclave signs. A single one is ignored if others suffice.
  */
 export function isDatedAhead({ timestampS }: Pick<Cosignature, 'timestampS'>, now: number): boolean {
   return 1000 * timestampS - now > SAMPLE_TOLERANCE_MS
 }
 
-/** Of a note of the database: its text, and what holds of the lines below it. Undefined where the log did not sign it. */
+/** Parses a stored note with its valid cosignatures. Returns undefined if the log's signature is missing or invalid. */
 export function createCollection(
   text: string,
   { key, witnesses, now }: { key: NoteKey; witnesses: readonly string[]; now: number },
@@ -56,50 +56,50 @@ export function createCollection(
   }
 }
 
-/** Whether so many refuse that no quorum is left. */
+/** Whether the witnesses that don't refuse are too few for a quorum. */
 export function isRefusedBy({ refusals }: Collection, policy: WitnessPolicy): boolean {
   const others = policy.witnesses.filter((witness) => !refusals.has(witness))
   return !isSatisfied(policy, others)
 }
 
-/** In the order of the policy. */
+/** The note with its cosignatures in the policy's order. */
 export function toCosignedNote({ size, text, log, cosignatures }: Collection, policy: WitnessPolicy): CosignedNote {
   const ordered = policy.witnesses.flatMap((witness) => cosignatures.get(witness) ?? [])
   return { size, note: arrangeCheckpoint(text, { log, cosignatures: ordered }) }
 }
 
-/* Everything here runs several times for each signature of a user, in the thread that answers them all: by the faster Ed25519. */
+/* These functions run several times per signature on the main thread, so they use the faster Ed25519 implementation. */
 
 /**
- * The cosignature in the lines that a witness answered, below this text, as a line of the name that we have of it: by one that the witness
- * chooses, it could pass for another, or for the log. Undefined where there is none, or one that does not hold.
+ * Reads a witness's cosignature of `text` from its response. The result has the name that we know the witness by: a name chosen by the
+ * witness could pass for another witness or for the log. Returns undefined if the cosignature is missing or invalid.
  */
 export function readCosignature(lines: string, { key, text }: { key: NoteKey; text: string }): Cosignature | undefined {
-  // Longer ones are cosignatures of the quantum-safe kind, which policies do not name: to decode them takes longer than all the rest.
+  // Longer lines are post-quantum cosignatures. Policies don't name their keys, and decoding them is slow.
   const short = lines.split('\n').filter(({ length }) => length <= MAX_LINE)
   const note = readNote(`${text}\n${short.join('\n')}`)
-  // An empty line in the answer would make a part of it text.
+  // An empty line in the response would move part of it into the text.
   const [found] = note?.text === text ? readCosignatures(note, [toHex(key.publicKey)]) : []
   return found && { ...found, key, signature: { ...found.signature, name: key.name, keyId: key.id } }
 }
 
-/** Those of these witnesses (hex) that hold, below a note; none where one does not. */
+/** Returns the valid cosignatures of these witnesses (hex), or none if one is invalid. */
 function readCosignatures(note: Note, witnesses: readonly string[]): Cosignature[] {
   return unlessMalformed(() => findCosignatures(note, witnesses, isEd25519Signature)) ?? []
 }
 
-/** The signature of the log itself; undefined where there is none that holds. */
+/** Returns the log's own signature, or undefined if it is missing or invalid. */
 export function readLogSignature({ text, signatures }: Note, key: NoteKey): VerifiedSignature | undefined {
   const signature = signatures.find(({ name, keyId }) => name === key.name && keyId === key.id)
   return signature && unlessMalformed(() => verifySignature(key, text, signature, isEd25519Signature))
 }
 
-/** Undefined for what is no note. */
+/** Returns undefined if the text is not a note. */
 export function readNote(text: string): Note | undefined {
   return unlessMalformed(() => parseNote(text))
 }
 
-/** A name of 255 characters, and an Ed25519 cosignature in base64. */
+/** Enough for a name of 255 characters and an Ed25519 cosignature in base64. */
 const MAX_LINE = 512
 
 function unlessMalformed<Result>(read: () => Result): Result | undefined {

@@ -2,14 +2,14 @@ import { hash } from 'node:crypto'
 import { assertCosigned, formatSignatureLines, parseNote, signNote } from '@countersign/log'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSigner } from '../../../../packages/log/test/logs.ts'
-import { createLogRig, type LogRig, ORIGINS } from '../../test/log/logKeeper.ts'
+import { createLogRig, type LogRig, ORIGINS } from '../../test/log/logService.ts'
 import { type Behaviour, forge, honest, type TestWitness } from '../../test/log/witnesses.ts'
 
 const [ORIGIN] = ORIGINS as [string]
 const HASH = hash('sha256', ORIGIN, 'hex')
 
 let rig: LogRig
-let keeper: ReturnType<LogRig['startKeeper']>
+let logService: ReturnType<LogRig['startLogService']>
 beforeEach(async () => {
   rig = await createLogRig()
 })
@@ -17,8 +17,8 @@ afterEach(() => rig.stop())
 
 const witness = (index: number) => rig.witnesses[index] as TestWitness
 
-async function open(parameters?: Parameters<LogRig['startKeeper']>[0]) {
-  keeper = rig.startKeeper(parameters)
+async function open(parameters?: Parameters<LogRig['startLogService']>[0]) {
+  logService = rig.startLogService(parameters)
   await expect
     .poll(() => {
       rig.time.pass(1_000)
@@ -30,7 +30,7 @@ async function open(parameters?: Parameters<LogRig['startKeeper']>[0]) {
 /** Records entries, and asks for a note. */
 async function record(count = 1) {
   const { leaves: _, ...appended } = rig.enclave.append(count)
-  await keeper.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] })
+  await logService.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] })
   return { origin: ORIGIN, size: appended.from + count }
 }
 
@@ -106,16 +106,16 @@ const liars: [string, string, Behaviour][] = [
 describe('one witness of three answers', () => {
   test.each(liars)('%s: it is missing, and the others are enough', async (_, outcome, behave) => {
     await open()
-    await keeper.cosign(await record(3))
-    await expect.poll(() => keeper.findMissing()).toEqual([])
+    await logService.cosign(await record(3))
+    await expect.poll(() => logService.findMissing()).toEqual([])
     witness(2).behave = behave
     for (let round = 0; round < 3; round++) {
-      const { note } = await keeper.cosign(await record())
+      const { note } = await logService.cosign(await record())
       expect(namesOf(note).toSorted()).toEqual(['w1.example', 'w2.example'])
     }
-    await expect.poll(() => keeper.findMissing()).toEqual(['witness w3.example'])
-    expect(keeper.isOpen()).toBe(true)
-    expect(keeper.countWitnesses()).toMatchObject([{ named: 3, missing: 1, quorum: 2 }])
+    await expect.poll(() => logService.findMissing()).toEqual(['witness w3.example'])
+    expect(logService.isOpen()).toBe(true)
+    expect(logService.countWitnesses()).toMatchObject([{ named: 3, missing: 1, quorum: 2 }])
     expect(rig.observed.answers).toContain(`w3.example ${outcome}`)
     // Said once, not once for each round.
     const told = rig.log.lines.filter(({ msg }) => msg === 'A witness did not cosign')
@@ -125,7 +125,7 @@ describe('one witness of three answers', () => {
     await expect
       .poll(() => {
         rig.time.pass(5_000)
-        return keeper.findMissing()
+        return logService.findMissing()
       })
       .toEqual([])
     expect(rig.log.lines.map(({ msg }) => msg)).toContain('A witness cosigns again')
@@ -136,12 +136,12 @@ describe('one witness of three answers', () => {
     await open()
     witness(2).behave = behave
     await witness(1).kill()
-    const refused = expect(keeper.cosign(await record())).rejects.toMatchObject({ code: 'log_unavailable' })
+    const refused = expect(logService.cosign(await record())).rejects.toMatchObject({ code: 'log_unavailable' })
     await expect.poll(() => rig.observed.rounds.at(-1)).not.toBe('cosigned')
     rig.time.pass(10_000)
     await refused
-    await expect.poll(() => keeper.isOpen()).toBe(false)
-    expect(keeper.findMissing()).toEqual(expect.arrayContaining(['witness w2.example', 'witness w3.example']))
+    await expect.poll(() => logService.isOpen()).toBe(false)
+    expect(logService.findMissing()).toEqual(expect.arrayContaining(['witness w2.example', 'witness w3.example']))
   })
 })
 
@@ -149,7 +149,7 @@ test('witnesses that are as far ahead as an enclave may be count', async () => {
   await open()
   witness(2).behave = cosignOther('w3.example', (text) => text, 5)
   await witness(1).kill()
-  const { note } = await keeper.cosign(await record())
+  const { note } = await logService.cosign(await record())
   expect(namesOf(note).toSorted()).toEqual(['w1.example', 'w3.example'])
 })
 
@@ -158,7 +158,7 @@ describe('slow witnesses', () => {
     await open()
     witness(2).behave = async () => undefined
     const before = witness(2).requests.length
-    for (let round = 0; round < 5; round++) await keeper.cosign(await record())
+    for (let round = 0; round < 5; round++) await logService.cosign(await record())
     expect(witness(2).requests.length - before).toBe(1)
   })
 
@@ -171,9 +171,9 @@ describe('slow witnesses', () => {
     }
     const needs = [{ witnesses: [witness(2).key], quorum: 1 }]
     const asked = await record()
-    const waiting = keeper.cosign({ ...asked, needs })
+    const waiting = logService.cosign({ ...asked, needs })
     // Others go on meanwhile.
-    const { note } = await keeper.cosign(await record())
+    const { note } = await logService.cosign(await record())
     expect(namesOf(note)).not.toContain('w3.example')
     gate.resolve()
     const late = await waiting
@@ -189,7 +189,7 @@ describe('slow witnesses', () => {
   test('one that does not answer in time is given up, and the log waits for two others', async () => {
     await open({ witnessTimeoutMs: 500 })
     witness(2).behave = async () => undefined
-    await whilePassing(keeper.cosign(await record()))
+    await whilePassing(logService.cosign(await record()))
     await expect.poll(() => rig.observed.answers).toContain('w3.example unavailable')
   })
 
@@ -197,10 +197,10 @@ describe('slow witnesses', () => {
     await open()
     witness(2).behave = async () => ({ status: 500, body: '' })
     const needs = [{ witnesses: [witness(2).key], quorum: 1 }]
-    const refused = expect(keeper.cosign({ ...(await record()), needs })).rejects.toMatchObject({
+    const refused = expect(logService.cosign({ ...(await record()), needs })).rejects.toMatchObject({
       code: 'log_unavailable',
     })
-    for (let round = 0; round < 3; round++) await keeper.cosign(await record())
+    for (let round = 0; round < 3; round++) await logService.cosign(await record())
     rig.time.pass(10_000)
     await refused
     // It was not asked without a pause.
@@ -212,7 +212,7 @@ test('nobody answers: witnesses are asked again after a pause, those who wait ge
   await open()
   await Promise.all(rig.witnesses.map((one) => one.kill()))
   const before = rig.observed.rounds.length
-  const waiting = keeper.cosign(await record())
+  const waiting = logService.cosign(await record())
   await expect.poll(() => rig.observed.rounds.length).toBe(before + 1)
   await Promise.all([witness(0).revive(), witness(1).revive()])
   await expect
@@ -226,22 +226,22 @@ test('nobody answers: witnesses are asked again after a pause, those who wait ge
 
 test('a witness that lost its state is proven to from the start', async () => {
   await open()
-  await keeper.cosign(await record(300))
+  await logService.cosign(await record(300))
   witness(0).store.saved.clear()
   witness(1).store.saved.clear()
   await witness(2).kill()
-  await keeper.cosign(await record())
+  await logService.cosign(await record())
   expect([witness(0).getSize(ORIGIN), witness(1).getSize(ORIGIN)]).toEqual([302, 302])
 })
 
 test('a coordinator that starts late proves from the size that the witness names', async () => {
   await open()
-  await keeper.cosign(await record(10))
+  await logService.cosign(await record(10))
   await witness(2).kill()
-  await keeper.cosign(await record(300))
+  await logService.cosign(await record(300))
   await witness(2).revive()
-  await keeper.stop()
-  keeper = rig.startKeeper()
+  await logService.stop()
+  logService = rig.startLogService()
   await expect.poll(() => witness(2).getSize(ORIGIN)).toBe(311)
 })
 
@@ -249,11 +249,13 @@ test('a lock that is held up holds nobody up for ever: both ask, and there is on
   // What the store does when the holder is frozen: it runs all the same.
   const { store } = rig
   await open({ store: { ...store, exclusively: (_hash, run) => run() } })
-  const other = rig.startKeeper({ store: { ...store, exclusively: (_hash, run) => run() } })
+  const other = rig.startLogService({ store: { ...store, exclusively: (_hash, run) => run() } })
   await expect.poll(() => other.isOpen()).toBe(true)
   for (let round = 0; round < 10; round++) {
     const [one, two] = [await record(), await record()]
-    await whilePassing(Promise.all([keeper.cosign(one), other.cosign(two), keeper.cosign(two), other.cosign(one)]))
+    await whilePassing(
+      Promise.all([logService.cosign(one), other.cosign(two), logService.cosign(two), other.cosign(one)]),
+    )
   }
   expect(rig.enclave.current?.origin).toBe(ORIGIN)
   expect(rig.log.lines.filter(({ level }) => level === 'error')).toEqual([])
@@ -278,7 +280,7 @@ test('a database that fails is said, and does not keep witnesses from cosigning 
   await open()
   const asked = await record()
   rig.store.failure = new Error('gone')
-  expect((await whilePassing(keeper.cosign(asked))).size).toBe(asked.size)
+  expect((await whilePassing(logService.cosign(asked))).size).toBe(asked.size)
   await expect.poll(() => rig.log.lines.map(({ msg }) => msg)).toContain('Could not store a cosigned checkpoint')
   rig.store.failure = undefined
 })

@@ -7,28 +7,28 @@ import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { LogFault } from './appended.ts'
 import { type Collection, createCollection, isDatedAhead, isRefusedBy, toCosignedNote } from './collection.ts'
-import { createNoteKeeper } from './noteKeeper.ts'
+import { createNoteSaver } from './noteSaver.ts'
 import type { RecentTree } from './recentTree.ts'
 import { proveConsistency } from './recentTree.ts'
-import type { WitnessCount } from './standings.ts'
-import { createStandings } from './standings.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
+import type { WitnessCount } from './witnessStatus.ts'
+import { createWitnessStatus } from './witnessStatus.ts'
 
 export type RoundOutcome = 'cosigned' | 'refused' | 'unavailable'
 
 export type CosignerDeps = {
   store: Pick<LogStore, 'exclusively' | 'findLogHead' | 'insertNote' | 'readTiles'>
-  /** Of the log. */
+  /** The log's key. */
   key: NoteKey
-  /** The log's name in the store. */
+  /** The log's id in the store. */
   hash: string
-  /** By their keys in hex. */
+  /** By key in hex. */
   clients: ReadonlyMap<string, WitnessClient>
-  /** Of the enclave's settings as they are now. */
+  /** The policy in the enclave's current settings. */
   getPolicy(): WitnessPolicy
-  /** What is at hand of the tree of a checkpoint that is written. */
+  /** The cached tree of a stored checkpoint. */
   getRecent(size: number): RecentTree | undefined
-  /** The newest checkpoint that is written, if this coordinator wrote it. */
+  /** The newest stored checkpoint, if this coordinator stored it. */
   getWritten(): { size: number; note: string } | undefined
   clock: Clock
   schedule: Schedule
@@ -36,68 +36,68 @@ export type CosignerDeps = {
   onRound(outcome: RoundOutcome, seconds: number): void
   onAnswer(witness: string, outcome: WitnessAnswer['outcome']): void
   onCosigned(size: number): void
-  /** Too many witnesses refuse this log. */
+  /** Called when too many witnesses refuse this log. */
   onRefused(): void
 }
 
 type CosignParameters = { size: number; needs?: readonly WitnessPolicy[] | undefined }
 
-/** Has the checkpoints of one log cosigned. */
+/** Collects cosignatures for the checkpoints of one log. */
 export type Cosigner = {
-  /** Throws `log_unavailable` when it takes too long, or when the witnesses refuse. */
+  /** Throws `log_unavailable` if it takes too long or the witnesses refuse. */
   cosign(parameters: CosignParameters): Promise<CosignedNote>
-  /** Why so many witnesses refused the newest checkpoint that no quorum is left; undefined where it is not so. */
+  /** Why too many witnesses refuse the newest checkpoint. Undefined if enough don't. */
   readonly refusal: string | undefined
-  /** Asks the witnesses that did not answer well, and now and then all: the public checkpoint is to have a time of today. */
+  /** Asks again the witnesses without a recent cosignature, and from time to time all, so that the public checkpoint stays recent. */
   refresh(): void
-  /** Forgets what was cosigned, for a new start of the log: the database may have been brought back. */
+  /** Clears the state for a new start of the log, because the database may have been restored. */
   reset(): void
-  /** Names of the witnesses without a good answer lately. */
+  /** Names of the witnesses without a recent cosignature. */
   findMissing(): string[]
   hasQuorum(): boolean
   countWitnesses(): WitnessCount
-  /** Pending calls fail with this reason. */
+  /** Rejects pending calls with this reason. */
   stop(reason?: Error): Promise<void>
 }
 
-/** Of the rounds: they follow each other. */
+/** State of the rounds. At most one round runs at a time. */
 type State =
   | { kind: 'idle' }
-  /** `again`: a caller or a witness came while the round was under way, perhaps too late for it. Another round follows at once. */
+  /** `again`: a caller arrived or a witness changed during the round, maybe too late for it. Another round follows immediately. */
   | { kind: 'asking'; again: boolean; over: Promise<void> }
-  /** The last round did not help everyone who waits. Witnesses are given time before the next one. */
+  /** The last round didn't serve all callers. Waits before the next one. */
   | { kind: 'pausing'; cancel(): void }
   | { kind: 'stopped'; reason: Error }
 
 type Waiter = CosignParameters & { resolve(note: CosignedNote): void; reject(error: Error): void }
 
-/** That the tree of a checkpoint continues the one of this size. */
+/** Proves that the checkpoint's tree continues the tree of `oldSize`. */
 type Prove = (oldSize: number) => Promise<readonly Uint8Array[]>
 
 const WAIT_MS = 10_000
-/** Before witnesses are asked again that did not help those who wait. */
+/** Pause before witnesses are asked again while callers are waiting. */
 const RETRY_MS = 250
 const RETRY_MISSING_MS = 5_000
 const REFRESH_MS = 60_000
-/** A witness that cosigned within this time is there. */
-const LATELY_MS = 3 * REFRESH_MS
+/** A witness counts as available for this time after it cosigned. */
+const AVAILABLE_MS = 3 * REFRESH_MS
 
 /**
- * Witnesses are asked in rounds: always with the newest checkpoint that is written, all of them at once, and by one coordinator at a time.
- * A round ends when a quorum has cosigned. Later cosignatures count too, but no round waits for them.
+ * Asks witnesses in rounds: all at the same time, for the newest stored checkpoint, and by one coordinator at a time. A round ends when a
+ * quorum has cosigned. Later cosignatures count too, but no round waits for them.
  */
 export function createCosigner(deps: CosignerDeps): Cosigner {
   const { store, key, hash, clients, getPolicy, clock, schedule, log } = deps
   const origin = key.name
-  const notes = createNoteKeeper({ store, hash, origin, clock, schedule, log })
-  const standings = createStandings({ origin, clients, getPolicy, clock, log, latelyMs: LATELY_MS })
+  const notes = createNoteSaver({ store, hash, origin, clock, schedule, log })
+  const witnessStatus = createWitnessStatus({ origin, clients, getPolicy, clock, log, availableMs: AVAILABLE_MS })
   const waiters = new Set<Waiter>()
-  /** Witnesses that are being asked. */
+  /** Witnesses with a pending request. */
   const busy = new Set<string>()
   let latest: Collection | undefined
   let state: State = { kind: 'idle' }
   let roundAt = Number.NEGATIVE_INFINITY
-  /** Whether a quorum has cosigned this log before. Then witnesses know it, and one that denies it is mistaken. */
+  /** Whether a quorum has cosigned this log before. If so, a witness that doesn't know the log is mistaken. */
   let isKnown = false
   let sharedUntil = Number.NEGATIVE_INFINITY
 
@@ -123,35 +123,35 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     for (const waiter of served) waiter.resolve(note)
   }
 
-  /** One round. Callers that wait for a larger tree than the one written when it begins need another round. */
+  /** Runs one round. Callers that wait for a larger tree than the one stored at its start need another round. */
   async function runRound(): Promise<void> {
     const startedAt = performance.now()
     roundAt = clock.now()
-    // A coordinator alone at a log needs no lock. If others write to it, a witness that is ahead says so.
-    const inTurn = findOwn() === undefined ? store.exclusively : runAlone
-    await inTurn(hash, async () => {
+    // The only coordinator that writes to a log needs no lock. If others write to it, a witness reports a larger size.
+    const runExclusively = findOwn() === undefined ? store.exclusively : runWithoutLock
+    await runExclusively(hash, async () => {
       const written = findOwn() ?? (await readHead())
       if (written === undefined) return
       const isFresh = latest !== undefined && clock.now() - latest.startedAt < REFRESH_MS
       const isWanted = [...waiters].some((waiter) => !isEnough(latest, waiter))
-      if (!isWanted && isFresh && standings.findMissing().length === 0) return
+      if (!isWanted && isFresh && witnessStatus.findMissing().length === 0) return
       const current = isFresh && latest?.note === written.note ? latest : collect(written.note)
       if (current === undefined) throw new LogFault('log_malformed', 'a checkpoint in the database is not signed')
       latest = current
       await askAll(current, written.likelySize)
-      const outcome = judge(current)
+      const outcome = concludeRound(current)
       deps.onRound(outcome, (performance.now() - startedAt) / 1000)
       if (outcome !== 'cosigned') return
       isKnown = true
       deps.onCosigned(current.size)
       const read = () => toCosignedNote(current, getPolicy())
-      // So that who comes next finds it.
-      if (isShared()) return notes.keep(read())
-      notes.keepLater(read)
+      // Stored immediately, so that other coordinators find it.
+      if (isShared()) return notes.save(read())
+      notes.saveLater(read)
     })
   }
 
-  /** Alone at a log, a coordinator knows what is written: it wrote it. */
+  /** A coordinator that writes to the log without others knows its newest checkpoint. */
   function findOwn(): { note: string; likelySize: number } | undefined {
     const own = deps.getWritten()
     if (own === undefined || latest === undefined || own.size < latest.size || isShared()) return undefined
@@ -162,65 +162,65 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const head = await store.findLogHead(hash)
     if (head === undefined) return undefined
     const { written, cosigned } = head
-    // What is cosigned is written. Where it is not, the database was brought back.
+    // Cosigned checkpoints are stored first. If one is missing, the database was restored from a backup.
     if (latest !== undefined && latest.size > written.size) latest = undefined
     isKnown ||= cosigned !== undefined
     adopt(cosigned)
     return { note: written.note, likelySize: cosigned?.size ?? 0 }
   }
 
-  /** Whether others have asked for this log lately. */
+  /** Whether other coordinators have used this log recently. */
   function isShared(): boolean {
     return clock.now() < sharedUntil
   }
 
-  /** Another coordinator may have asked, or this one before its last start. */
+  /** Adopts a stored note, which another coordinator may have stored, or this one before a restart. */
   function adopt(cosigned: CosignedNote | undefined) {
     if (cosigned === undefined || cosigned.size <= (latest?.size ?? 0)) return
     const collection = collect(cosigned.note)
     if (!isEnough(collection, { size: cosigned.size })) return
     for (const { witness, timestampS } of collection.cosignatures.values()) {
-      // By the witness's own clock, which cannot make it later than now.
+      // The witness's clock sets this time, so it is limited to the current time.
       const at = Math.min(clock.now(), timestampS * 1000)
       collection.startedAt = Math.min(collection.startedAt, at)
-      standings.setCosigned(witness, at)
+      witnessStatus.setCosigned(witness, at)
     }
     latest = collection
     sharedUntil = clock.now() + REFRESH_MS
-    notes.setKept(collection.size, collection.startedAt)
+    notes.setSaved(collection.size, collection.startedAt)
     deps.onCosigned(collection.size)
     serve(collection)
   }
 
-  /** Resolves with a quorum, or when all have answered. */
+  /** Resolves when there is a quorum, or when all witnesses have answered. */
   function askAll(collection: Collection, likelySize: number): Promise<void> {
-    const asked = getPolicy().witnesses.flatMap((witness) => {
+    const idle = getPolicy().witnesses.flatMap((witness) => {
       const client = clients.get(witness)
       return client === undefined || busy.has(witness) || collection.cosignatures.has(witness) ? [] : [client]
     })
     return new Promise((resolve) => {
-      let open = asked.length
-      const settle = () => {
+      let open = idle.length
+      const resolveIfDone = () => {
         if (open === 0 || isSatisfied(getPolicy(), collection.cosignatures.keys())) resolve()
       }
       const prove = createProver(collection.size)
-      for (const client of asked) {
+      for (const client of idle) {
         const witness = toHex(client.key.publicKey)
         busy.add(witness)
         void ask(client, { collection, likelySize, prove }).then(() => {
           busy.delete(witness)
           open -= 1
-          settle()
+          resolveIfDone()
           serve(collection)
-          // Others went on without it, and may need it by now.
+          // A newer collection may need this witness.
           if (collection !== latest && waiters.size > 0) startRound()
         })
       }
-      settle()
+      resolveIfDone()
     })
   }
 
-  /** Most witnesses have seen the same. */
+  /** Caches proofs by size, because most witnesses have seen the same size. */
   function createProver(size: number): Prove {
     const proofs = new Map<number, ReturnType<Prove>>()
     return (oldSize) => {
@@ -237,19 +237,19 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   ): Promise<void> {
     const { size, text, note } = collection
     const answer = await client.addCheckpoint({ origin, size, text, note, likelySize, prove })
-    const judged = answer.outcome === 'ahead' ? await judgeAhead(answer.size) : judgeTime(answer)
-    record(client, judged, collection)
+    const checked = answer.outcome === 'ahead' ? await checkAhead(answer.size) : checkTime(answer)
+    record(client, checked, collection)
   }
 
-  function judgeTime(answer: WitnessAnswer): WitnessAnswer {
+  function checkTime(answer: WitnessAnswer): WitnessAnswer {
     if (answer.outcome !== 'cosigned' || !isDatedAhead(answer.cosignature, clock.now())) return answer
     return { outcome: 'unavailable', reason: `its clock is more than ${SAMPLE_TOLERANCE_MS / 1000} s ahead of ours` }
   }
 
-  /** A witness that is ahead of what we asked with has seen a newer checkpoint of ours, or one that the database has lost. */
-  async function judgeAhead(size: number): Promise<WitnessAnswer> {
+  /** A witness with a larger size has seen a newer checkpoint of this log, or one that the database has lost. */
+  async function checkAhead(size: number): Promise<WitnessAnswer> {
     const head = await store.findLogHead(hash).catch(() => undefined)
-    if (head === undefined) return { outcome: 'unavailable', reason: 'the database cannot be read' }
+    if (head === undefined) return { outcome: 'unavailable', reason: 'the database is unreachable' }
     if (head.written.size >= size) return { outcome: 'ahead', size }
     return { outcome: 'contradicts', reason: `it has seen ${size} entries, and the database has ${head.written.size}` }
   }
@@ -260,22 +260,22 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     deps.onAnswer(name, outcome)
     if (outcome === 'cosigned') collection.cosignatures.set(witness, answer.cosignature)
     // A proxy may briefly return 404 or 403. Don't abandon a log that a quorum has cosigned.
-    const isStrange = outcome === 'unknown_log' || outcome === 'forbidden'
-    if (outcome === 'contradicts' || (isStrange && !isKnown)) {
+    const isRejected = outcome === 'unknown_log' || outcome === 'forbidden'
+    if (outcome === 'contradicts' || (isRejected && !isKnown)) {
       collection.refusals.set(witness, `${name}: ${answer.reason}`)
     } else {
       collection.refusals.delete(witness)
     }
     if (outcome === 'ahead') {
-      // It has seen a newer checkpoint of ours, so there is one to ask with.
+      // The witness has seen a newer checkpoint of this log, so another round can ask with that one.
       if (state.kind === 'asking') state.again = true
       sharedUntil = clock.now() + REFRESH_MS
       return
     }
-    standings.set(witness, answer)
+    witnessStatus.set(witness, answer)
   }
 
-  function judge(collection: Collection): RoundOutcome {
+  function concludeRound(collection: Collection): RoundOutcome {
     if (isSatisfied(getPolicy(), collection.cosignatures.keys())) return 'cosigned'
     if (!isRefusedBy(collection, getPolicy())) return 'unavailable'
     for (const waiter of waiters) if (waiter.size <= collection.size) waiter.reject(unavailable('the witnesses refuse'))
@@ -283,7 +283,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     return 'refused'
   }
 
-  /** To `asking`; from there, to another round after this one. */
+  /** Starts a round, or another one after the current round. */
   function startRound() {
     if (state.kind === 'stopped') return
     if (state.kind === 'asking') {
@@ -298,7 +298,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       .finally(endRound)
   }
 
-  /** From `asking` to `idle`; where somebody still waits, on to `asking` or `pausing`. */
+  /** Ends a round. While callers wait, starts another one, or pauses first. */
   function endRound() {
     if (state.kind !== 'asking') return
     const { again } = state
@@ -336,15 +336,15 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     refresh() {
       if (state.kind === 'asking' || clock.now() - roundAt < RETRY_MISSING_MS) return
       const isOld = latest === undefined || clock.now() - latest.startedAt >= REFRESH_MS
-      if (isOld || standings.findMissing().length > 0) startRound()
+      if (isOld || witnessStatus.findMissing().length > 0) startRound()
     },
     reset() {
       latest = undefined
       notes.reset()
     },
-    findMissing: standings.findMissing,
-    hasQuorum: standings.hasQuorum,
-    countWitnesses: standings.count,
+    findMissing: witnessStatus.findMissing,
+    hasQuorum: witnessStatus.hasQuorum,
+    countWitnesses: witnessStatus.count,
     async stop(reason = stopping()) {
       const before = state
       state = { kind: 'stopped', reason }
@@ -364,6 +364,6 @@ function stopping() {
   return new CoordinatorError('shutting_down', 'the coordinator is stopping')
 }
 
-async function runAlone(_hash: string, run: () => Promise<void>): Promise<void> {
+async function runWithoutLock(_hash: string, run: () => Promise<void>): Promise<void> {
   await run()
 }

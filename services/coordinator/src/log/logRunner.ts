@@ -6,72 +6,72 @@ import { toCosigned } from '../sign/enclave/logCalls.ts'
 import type { LogStore } from '../store/logs.ts'
 import { toReason } from '../toReason.ts'
 import { LogFault } from './appended.ts'
-import type { KeptLog, KeptLogs } from './keptLog.ts'
+import type { CosignedLog, CosignedLogs } from './cosignedLogs.ts'
 
 export type LogRunnerDeps = {
   enclave: Pick<KeyEnclave, 'release'>
   store: Pick<LogStore, 'findLogHead'>
-  logs: KeptLogs
+  logs: CosignedLogs
   log: Log
 }
 
-/** Starts the log of one enclave, and carries on what it appends by itself. */
+/** Starts the log of one enclave, and stores and cosigns the entries that the enclave appends without a request. */
 export type LogRunner = {
-  /** One look at the enclave. It never throws. */
+  /** Polls the enclave once. Never throws. */
   step(): Promise<void>
   readonly state: LogRunnerState
-  /** What a boot appended to this log from there on; `log_unavailable` where it is over. */
-  repeat(asked: { bootId: string; origin: string; from: number }): Promise<AppendedEntries>
+  /** Returns what a boot appended to this log, starting at `from`. Throws `log_unavailable` if that boot has ended. */
+  repeat(parameters: { bootId: string; origin: string; from: number }): Promise<AppendedEntries>
 }
 
 type LogRunnerState =
-  /** Not known yet, or the enclave cannot be reached. */
+  /** The enclave has not responded yet. */
   | { kind: 'unknown' }
-  /** Its settings have none. */
+  /** The enclave's settings name no log. */
   | { kind: 'none' }
-  | { kind: 'closed' | 'open'; bootId: string; kept: KeptLog }
+  | { kind: 'closed' | 'open'; bootId: string; cosignedLog: CosignedLog }
 
 type Started = LogResponse & { log: NonNullable<LogResponse['log']> }
 
 export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, enclaveLog: EnclaveLog): LogRunner {
   const { address } = enclaveLog
   let state: LogRunnerState = { kind: 'unknown' }
-  /** What went wrong last, so that it is said once. */
+  /** The last failure. A repeated failure is logged once. */
   let lastReason: string | undefined
   let announcedBoot: string | undefined
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const terms = await enclaveLog.getTerms()
     const own = terms.logs?.own ?? []
     if (terms.settings.log === null || own.length === 0) {
       state = { kind: 'none' }
       return
     }
-    const known = 'kept' in state ? state.kept.writer.size : undefined
+    const known = 'cosignedLog' in state ? state.cosignedLog.writer.size : undefined
     let answer = await enclaveLog.call(known === undefined ? {} : { from: known })
     announce(answer.bootId, terms)
-    // In the order of the enclave: the first that witnesses do not refuse is used.
+    // Uses the first origin, in the enclave's order, that works with its witnesses.
     for (const origin of own) {
       if (answer.log !== null && own.indexOf(answer.log.origin) > own.indexOf(origin)) continue
       try {
         if (answer.log?.origin !== origin) answer = await start(origin, terms)
-        await carry(assertStarted(answer, origin), terms)
+        await processAppended(assertStarted(answer, origin), terms)
         return
       } catch (error) {
-        if (!isOver(error) || origin === own.at(-1)) throw error
+        if (!isFatal(error) || origin === own.at(-1)) throw error
         await assertSameBoot(answer)
         log.error({ msg: 'Abandoned a log', enclave: address, origin, bootId: answer.bootId, ...toReason(error) })
       }
     }
   }
 
-  /** What was wrong with the log of a boot that is over is no reason for the next one to leave it. */
+  /** Throws if the enclave has restarted: an origin must not be abandoned because of the log of an earlier boot. */
   async function assertSameBoot({ bootId, log: appended }: LogResponse): Promise<void> {
     const now = await enclaveLog.call({ from: appended === null ? 0 : appended.from + appended.entries.length })
-    if (now.bootId !== bootId) throw startedAgain(appended?.origin)
+    if (now.bootId !== bootId) throw createRestartError(appended?.origin)
   }
 
-  /** From the newest checkpoint that is written: the witnesses have seen none that is newer. */
+  /** Starts from the newest stored checkpoint, because witnesses have seen none that is newer. */
   async function start(origin: string, terms: EnclaveTerms): Promise<LogResponse> {
     const written = (await store.findLogHead(logs.get(origin, terms).hash))?.written
     const hashes = (written?.hashes ?? []).map(toHex)
@@ -79,32 +79,36 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
       .call({ start: { origin, checkpoint: written?.note ?? null, hashes } })
       .catch((error: unknown) => {
         const isRefused = error instanceof CoordinatorError && error.details === 'log_refused'
-        throw isRefused ? new LogFault('log_refused', 'the enclave does not go on from what is written') : error
+        throw isRefused ? new LogFault('log_refused', 'the enclave refuses to continue the stored log') : error
       })
     log.info({ msg: 'Started a log', enclave: address, origin, bootId: answer.bootId, size: written?.size ?? 0 })
     return answer
   }
 
-  /** Writes what the enclave appended, has it cosigned, and tells the enclave: that opens its log, and lets it forget. */
-  async function carry({ bootId, log: appended }: Started, terms: EnclaveTerms): Promise<void> {
-    const kept = logs.get(appended.origin, terms)
-    const { writer, cosigner } = kept
-    const isNew = !('kept' in state) || state.bootId !== bootId || state.kept !== kept
+  /**
+   * Stores the appended entries, collects cosignatures, and sends them to the enclave. The enclave then opens its log and can forget the
+   * entries.
+   */
+  async function processAppended({ bootId, log: appended }: Started, terms: EnclaveTerms): Promise<void> {
+    const cosignedLog = logs.get(appended.origin, terms)
+    const { writer, cosigner } = cosignedLog
+    const isNew = !('cosignedLog' in state) || state.bootId !== bootId || state.cosignedLog !== cosignedLog
     if (isNew) cosigner.reset()
-    state = { kind: appended.isOpen ? 'open' : 'closed', bootId, kept }
+    state = { kind: appended.isOpen ? 'open' : 'closed', bootId, cosignedLog }
     const size = appended.from + appended.entries.length
     await writer.write(appended, {
       bootId,
       claims: [],
-      repeat: (from) => repeat({ bootId, origin: kept.origin, from }),
+      repeat: (from) => repeat({ bootId, origin: cosignedLog.origin, from }),
     })
     if (!appended.isOpen || appended.entries.length > 0) {
       const { note } = await cosigner.cosign({ size }).catch((error: unknown) => {
         throw toRefusal(cosigner.refusal) ?? error
       })
       await enclave.release({ bootId, ...toCosigned(note) })
-      if (!appended.isOpen) log.info({ msg: 'Opened a log', enclave: address, origin: kept.origin, bootId, size })
-      state = { kind: 'open', bootId, kept }
+      if (!appended.isOpen)
+        log.info({ msg: 'Opened a log', enclave: address, origin: cosignedLog.origin, bootId, size })
+      state = { kind: 'open', bootId, cosignedLog }
     }
     const refusal = toRefusal(cosigner.refusal)
     if (refusal !== undefined) throw refusal
@@ -113,10 +117,10 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
   async function repeat({ bootId, origin, from }: { bootId: string; origin: string; from: number }) {
     const answer = await enclaveLog.call({ from })
     if (answer.bootId === bootId && answer.log?.origin === origin) return answer.log
-    throw startedAgain(origin)
+    throw createRestartError(origin)
   }
 
-  /** Witnesses cannot cosign a log that they have not been told of: so its keys are said before anything else. */
+  /** Logs the enclave's keys before anything else, because witnesses must be configured with them before they can cosign. */
   function announce(bootId: string, { logs: attested }: EnclaveTerms) {
     if (announcedBoot === bootId) return
     announcedBoot = bootId
@@ -126,21 +130,21 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
   return {
     async step() {
       try {
-        await look()
+        await poll()
         lastReason = undefined
       } catch (error) {
         const { code, reason } = toReason(error)
-        if (state.kind === 'open') state = { ...state, kind: isOver(error) ? 'closed' : 'open' }
+        if (state.kind === 'open') state = { ...state, kind: isFatal(error) ? 'closed' : 'open' }
         if (lastReason !== `${code} ${reason}`) {
           const line = { msg: 'Could not run a log', enclave: address, code, reason }
-          // No spare is left: it takes a person.
-          if (isOver(error)) log.error(line)
+          // The enclave has no further origin, so the operator must act.
+          if (isFatal(error)) log.error(line)
           else log.warn(line)
         }
         lastReason = `${code} ${reason}`
       } finally {
-        // An enclave that is away says nothing about the witnesses: they are asked all the same.
-        if ('kept' in state) state.kept.cosigner.refresh()
+        // Refreshes even after a failure, because an unreachable enclave says nothing about the witnesses.
+        if ('cosignedLog' in state) state.cosignedLog.cosigner.refresh()
       }
     },
     get state() {
@@ -150,8 +154,8 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
   }
 }
 
-/** Whether the origin cannot be used by this boot. */
-function isOver(error: unknown): boolean {
+/** Whether this boot can't use the origin. */
+function isFatal(error: unknown): boolean {
   return error instanceof LogFault && error.code !== 'log_malformed'
 }
 
@@ -166,6 +170,6 @@ function assertStarted(answer: LogResponse, origin: string): Started {
   throw new CoordinatorError('log_unavailable', 'the enclave did not start its log', { details: origin })
 }
 
-function startedAgain(origin: string | undefined) {
-  return new CoordinatorError('log_unavailable', 'the enclave has started again', { details: origin })
+function createRestartError(origin: string | undefined) {
+  return new CoordinatorError('log_unavailable', 'the enclave has restarted', { details: origin })
 }

@@ -10,9 +10,9 @@ import { createRecentTree, type RecentTree, readRoot } from './recentTree.ts'
 export type LogWriterDeps = {
   store: Pick<LogStore, 'appendLog' | 'findLogHead' | 'readTiles'>
   clock: Clock
-  /** Of the log. */
+  /** The log's key. */
   key: NoteKey
-  /** The log's name in the store. */
+  /** The log's id in the store. */
   hash: string
   onWritten(written: { size: number; kinds: readonly LogEntry['kind'][] }): void
 }
@@ -20,36 +20,36 @@ export type LogWriterDeps = {
 type WriteContext = {
   bootId: string
   claims: readonly Claim[]
-  /** What the enclave of this boot has appended from there on, or since where it has not forgotten. */
+  /** Returns what this boot has appended, starting at `from` or at the first entry that the enclave still has. */
   repeat(from: number): Promise<AppendedEntries>
 }
 
-/** Writes a log's entries as its enclave appends them. */
+/** Stores a log's entries as its enclave appends them. */
 export type LogWriter = {
-  /** Returns the claims that are lost. Throws `LogFault` where the log cannot be gone on with, `log_unavailable` where it may work later. */
+  /** Returns the lost claims. Throws `LogFault` if the log is unusable, and `log_unavailable` if it may work later. */
   write(appended: AppendedEntries, context: WriteContext): Promise<readonly string[]>
-  /** How much is written, as far as it is known here. */
+  /** The stored size, if known. */
   readonly size: number | undefined
-  /** What is at hand of a tree of this size, which is written. */
+  /** The cached tree of a stored size. */
   findRecent(size: number): RecentTree | undefined
-  /** The newest checkpoint, if it was written here. More may be under way. */
+  /** The newest checkpoint, if this coordinator stored it. A newer one may be pending. */
   readonly newest: { size: number; note: string } | undefined
 }
 
 type Write = { appended: AppendedEntries; context: WriteContext }
 
-/** After this time a claim of somebody who does not go on with it falls: decision 23. */
+/** Expiry of claims whose owner doesn't continue (decision 23). */
 export const CLAIM_MS = 90_000
-/** What is written by others meanwhile, and what is missing before what came, each takes another turn. */
+/** Each conflicting write by another coordinator and each gap before the entries takes another turn. */
 const MAX_TURNS = 4
-/** Answers of an enclave that are written together, at most. */
+/** The most responses of an enclave that are written together. */
 const MAX_TOGETHER = 32
 
-/** One call after the other, since each begins where another ends: what comes while one is under way is written together. */
+/** Writes one call at a time, because each starts where the previous one ends. Calls that arrive in the meantime are written together. */
 export function createLogWriter({ store, clock, key, hash, onWritten }: LogWriterDeps): LogWriter {
-  /** Exactly what is written, or undefined where that is not known. */
+  /** Exactly the stored tree. Undefined if that is unknown. */
   let tree: RecentTree | undefined
-  /** What was written last, and its tree, which may have grown by what is being written. Nothing that is written is taken back. */
+  /** The last stored checkpoint and its tree, which may already include pending entries. Stored entries are never removed. */
   let newest: { size: number; note: string; tree: RecentTree } | undefined
 
   async function load(): Promise<RecentTree> {
@@ -64,11 +64,11 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
       const base = known !== undefined && read.from <= known.size ? known : await load()
       let missing = base.size
       if (read.from <= base.size) {
-        // Undefined until it is written: a failure leaves open what is.
+        // Undefined during the write: after a failure it is unknown what was stored.
         tree = undefined
         const sizeBefore = base.size
         if (!(await isContinuation(base, read))) {
-          // What was known may be older than what another coordinator wrote.
+          // The cached tree may be older than what another coordinator stored.
           if (base === known) continue
           throw toConflict()
         }
@@ -85,10 +85,12 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
       }
       read = readAppended(await repeatFrom(missing, repeat), key)
     }
-    throw new CoordinatorError('log_unavailable', 'the log could not be written', { details: 'others write it' })
+    throw new CoordinatorError('log_unavailable', 'the log could not be written', {
+      details: 'other coordinators write to it',
+    })
   }
 
-  /** Brings the tree up to what was read, if that is more. */
+  /** Extends the tree by the entries, if they are new, and compares the roots. */
   async function isContinuation(base: RecentTree, { from, leaves, checkpoint }: ReadEntries): Promise<boolean> {
     if (checkpoint.size >= base.size) {
       base.append(leaves.slice(base.size - from))
@@ -101,7 +103,7 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
     { from, entries, checkpoint, note }: ReadEntries,
     context: Pick<WriteContext, 'bootId' | 'claims'>,
   ) {
-    // An enclave that has nothing new is only compared.
+    // Without new entries, only the roots are compared.
     if (entries.length === 0 && context.claims.length === 0) return { lost: [] }
     const { origin, size, root } = checkpoint
     const written = { from, entries, checkpoint: { size, root, note } }
@@ -123,11 +125,11 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
   async function repeatFrom(missing: number, repeat: WriteContext['repeat']): Promise<AppendedEntries> {
     const more = await repeat(missing)
     if (more.from <= missing) return more
-    // An enclave forgets only what is cosigned, and only what is written gets cosigned. So either somebody has written it by now, or the
-    // database has lost it.
+    // An enclave forgets only cosigned entries, and only stored entries get cosigned. So another coordinator has stored them by now, or the
+    // database has lost them.
     tree = await load()
     if (tree.size < more.from) {
-      throw new LogFault('log_gap', 'entries of the log are lost', { details: `${tree.size} to ${more.from}` })
+      throw new LogFault('log_gap', 'log entries are missing', { details: `${tree.size} to ${more.from}` })
     }
     return more
   }
@@ -144,12 +146,15 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
   const gatherer = createGatherer<Write, readonly string[]>({
     limit: MAX_TOGETHER,
     slots: 1,
-    async run(asked, { answer }) {
-      for (const group of mergeAll(asked)) await writeGroup(group, answer)
+    async run(writes, { answer }) {
+      for (const group of mergeAll(writes)) await writeGroup(group, answer)
     },
   })
 
-  /** One that cannot be written fails alone. Where the database or the enclave does, all fail: each would wait for it again. */
+  /**
+   * Writes a group. If it fails with a `LogFault`, writes each part separately, so that only the faulty ones fail. Other failures, of the
+   * database or the enclave, fail all parts, because each would wait again.
+   */
   async function writeGroup({ merged, parts }: Group, answer: Progress<Write, readonly string[]>['answer']) {
     const [together] = await Promise.allSettled([writeOne(merged)])
     let final = parts.length > 1 && isFault(together) ? undefined : together
@@ -172,13 +177,13 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
   }
 }
 
-/** What is written in one call. */
+/** Writes that are merged into one. */
 type Group = { merged: Write; parts: Write[] }
 
-/** In the order of the log. */
-function mergeAll(asked: readonly Write[]): Group[] {
+/** Merges adjacent writes, in the order of the log. */
+function mergeAll(writes: readonly Write[]): Group[] {
   const groups: Group[] = []
-  for (const part of asked.toSorted((left, right) => left.appended.from - right.appended.from)) {
+  for (const part of writes.toSorted((left, right) => left.appended.from - right.appended.from)) {
     const last = groups.at(-1)
     const isOfBoot = last?.merged.context.bootId === part.context.bootId
     const appended = last && isOfBoot ? mergeAppended(last.merged.appended, part.appended) : undefined
@@ -193,11 +198,11 @@ function mergeAll(asked: readonly Write[]): Group[] {
   return groups
 }
 
-/** Whether it is what was brought that cannot be written. */
+/** Whether the entries themselves can't be written. */
 function isFault(result: PromiseSettledResult<unknown>): boolean {
   return result.status === 'rejected' && result.reason instanceof LogFault
 }
 
 function toConflict(cause?: unknown) {
-  return new LogFault('log_conflict', 'the enclave’s log is not the one that is written', { cause })
+  return new LogFault('log_conflict', 'the enclave’s log differs from the stored one', { cause })
 }

@@ -15,33 +15,33 @@ import { fromHex, toHex } from '@countersign/protocol'
 import { createTreeEdge } from '@countersign/service/hexTree'
 import type { LogStore } from '../store/logs.ts'
 
-/** The right edge of a log's tree, as it grows: its root, and the nodes that came lately, of which proofs for witnesses are made. */
+/** The right edge of a growing tree: its root, and recent nodes for the proofs that witnesses need. */
 export type RecentTree = {
   readonly size: number
   computeRoot(): Uint8Array
   /** In hex. */
   append(leaves: readonly string[]): void
-  /** Undefined for one that is too old, or not complete. */
+  /** Returns undefined for a node that is too old or incomplete. */
   find(node: TreeNode): Uint8Array | undefined
 }
 
-/** Nodes of one generation. Two are kept: enough for witnesses that are some thousand entries behind. */
+/** Nodes per generation. Two generations are cached: enough for witnesses that are a few thousand entries behind. */
 const GENERATION = 8_192
 
 export function createRecentTree({ size, hashes }: Frontier): RecentTree {
   let older = new Map<number, string>()
   let newer = new Map<number, string>()
-  const edge = createTreeEdge({ size, hashes: hashes.map(toHex) }, keep)
-  keepEdge()
+  const edge = createTreeEdge({ size, hashes: hashes.map(toHex) }, cache)
+  cacheEdge()
 
-  function keep(level: number, index: number, hash: string) {
+  function cache(level: number, index: number, hash: string) {
     newer.set(toNumber(level, index), hash)
   }
 
-  /** What the next proofs begin with. */
-  function keepEdge() {
+  /** Caches the edge nodes, which the next proofs start from. */
+  function cacheEdge() {
     for (const [place, { level, index }] of listTreeNodes(edge.size).entries()) {
-      keep(level, index, edge.hashes[place] as string)
+      cache(level, index, edge.hashes[place] as string)
     }
   }
 
@@ -55,7 +55,7 @@ export function createRecentTree({ size, hashes }: Frontier): RecentTree {
       if (newer.size < GENERATION) return
       older = newer
       newer = new Map()
-      keepEdge()
+      cacheEdge()
     },
     find({ level, index }) {
       const number = toNumber(level, index)
@@ -65,18 +65,18 @@ export function createRecentTree({ size, hashes }: Frontier): RecentTree {
   }
 }
 
-/** A node's place as one number: levels end below 64, and sizes far below 2^47, where it would not be exact. */
+/** Encodes a node's place as a number. It is exact, because levels are below 64 and sizes below 2^47. */
 const toNumber = (level: number, index: number) => index * 64 + level
 
 type NodeSource = {
   store: Pick<LogStore, 'readTiles'>
-  /** The log's name in the store. */
+  /** The log's id in the store. */
   hash: string
-  /** What is at hand; the rest is read. */
+  /** Cached nodes. Others are read from the store. */
   recent: Pick<RecentTree, 'find'> | undefined
 }
 
-/** That the tree of `size`, which is written, continues the one of `oldSize`. */
+/** Proves that the stored tree of `size` continues the one of `oldSize`. */
 export async function proveConsistency(
   source: NodeSource,
   sizes: { oldSize: number; size: number },
@@ -85,12 +85,12 @@ export async function proveConsistency(
   return createConsistencyProof(readNode, sizes)
 }
 
-/** The root of a tree that is written. */
+/** The root of a stored tree. */
 export async function readRoot(source: NodeSource, size: number): Promise<Uint8Array> {
   return computeTreeRoot(await loadNodes(source, listTreeNodes(size), size), size)
 }
 
-/** All at once, so that proofs are made without waiting. A tree is read from as few tiles as possible. */
+/** Loads all nodes first, from as few tiles as possible, because proofs are computed synchronously. */
 async function loadNodes(
   { store, hash, recent }: NodeSource,
   nodes: readonly TreeNode[],
@@ -109,7 +109,6 @@ async function loadNodes(
   return (node) => found.get(toName(node)) ?? readFromTile(node)
 }
 
-/** For maps of nodes. */
 function toName({ level, index }: TreeNode): string {
   return `${level}/${index}`
 }

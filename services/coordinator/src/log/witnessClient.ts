@@ -13,35 +13,38 @@ import { readCosignature } from './collection.ts'
 
 export type WitnessAnswer =
   | { outcome: 'cosigned'; cosignature: Cosignature }
-  /** It has a larger tree than the one that it was asked for. Whether that is ours, the database knows. */
+  /** The witness has a larger tree than the requested one. Only the database can tell whether it is a tree of this log. */
   | { outcome: 'ahead'; size: number }
-  /** `contradicts`: ours does not continue its tree. `lies`: what it says cannot be. */
+  /** `contradicts`: our tree doesn't continue the witness's. `lies`: the response is impossible. */
   | { outcome: 'contradicts' | 'unknown_log' | 'forbidden' | 'lies' | 'unavailable'; reason: string }
 
 type CheckpointRequest = {
   origin: string
   size: number
-  /** Without signatures. */
+  /** The checkpoint without signatures. */
   text: string
-  /** With that of the log. */
+  /** The checkpoint with the log's signature. */
   note: string
-  /** Which size the witness is likely to have, if it has not been asked before. */
+  /** The size that the witness probably has. Used for its first request. */
   likelySize: number
   prove(oldSize: number): Promise<readonly Uint8Array[]>
 }
 
-/** One witness, asked over http (c2sp.org/tlog-witness, as of July 2026). It never throws. */
+/** A client of one witness (c2sp.org/tlog-witness, as of July 2026). It never throws. */
 export type WitnessClient = {
   readonly key: NoteKey
-  addCheckpoint(asked: CheckpointRequest): Promise<WitnessAnswer>
+  addCheckpoint(request: CheckpointRequest): Promise<WitnessAnswer>
   stop(): Promise<void>
 }
 
-/** Calls for one checkpoint: with the size that we expect, with the one that it names, and once more if somebody came between. */
+/**
+ * Requests per checkpoint: with the expected size, with the size that the witness returns, and one more in case another coordinator was
+ * faster.
+ */
 const MAX_CALLS = 3
 const MAX_ANSWER_BYTES = 65_536
 const CONNECTIONS = 8
-/** Policies name keys of no other kind. */
+/** Policies name only Ed25519 keys. */
 const HEADERS = { [COSIGNATURES_HEADER]: 'ed25519' }
 
 export function createWitnessClient(
@@ -57,14 +60,14 @@ export function createWitnessClient(
     maxResponseSize: MAX_ANSWER_BYTES,
     connect: { timeout: timeoutMs },
   })
-  /** By origin: the size that it had last. */
+  /** Last known size by origin. */
   const sizes = new Map<string, number>()
 
-  async function ask(asked: CheckpointRequest, signal: AbortSignal): Promise<WitnessAnswer> {
-    const { origin, size, text, note } = asked
-    let oldSize = Math.min(sizes.get(origin) ?? asked.likelySize, size)
+  async function ask(request: CheckpointRequest, signal: AbortSignal): Promise<WitnessAnswer> {
+    const { origin, size, text, note } = request
+    let oldSize = Math.min(sizes.get(origin) ?? request.likelySize, size)
     for (let call = 0; call < MAX_CALLS; call++) {
-      const proof = await asked.prove(oldSize)
+      const proof = await request.prove(oldSize)
       const body = formatAddCheckpoint({ oldSize, proof, checkpoint: note })
       const response = await pool.request({ method: 'POST', path, headers: HEADERS, body, signal })
       const status = response.statusCode
@@ -72,13 +75,13 @@ export function createWitnessClient(
       const answer = await response.body.text()
       if (status === 200) {
         const cosignature = readCosignature(answer, { key, text })
-        if (cosignature === undefined) return { outcome: 'lies', reason: 'its cosignature does not hold' }
+        if (cosignature === undefined) return { outcome: 'lies', reason: 'its cosignature is invalid' }
         sizes.set(origin, size)
         return { outcome: 'cosigned', cosignature }
       }
       if (status !== 409) return toRefusal(status)
       const named = parseSize(answer)
-      if (named === undefined || named === oldSize) return { outcome: 'lies', reason: 'it names no other size' }
+      if (named === undefined || named === oldSize) return { outcome: 'lies', reason: 'it returned no new size' }
       sizes.set(origin, named)
       if (named > size) return { outcome: 'ahead', size: named }
       oldSize = named
@@ -88,9 +91,9 @@ export function createWitnessClient(
 
   return {
     key,
-    async addCheckpoint(asked) {
+    async addCheckpoint(request) {
       try {
-        return await ask(asked, AbortSignal.timeout(timeoutMs))
+        return await ask(request, AbortSignal.timeout(timeoutMs))
       } catch (error) {
         return { outcome: 'unavailable', reason: toShortReason(error) }
       }
@@ -112,17 +115,17 @@ function parseSize(answer: string): number | undefined {
   return Number.isSafeInteger(size) ? size : undefined
 }
 
-/** Codes alone: other texts could have the URL, and so whatever an operator put there. */
+/** Only the code or name: the message could contain the URL, which may contain secrets. */
 function toShortReason(error: unknown): string {
   return readCode(error) ?? (error instanceof Error ? error.name : 'unknown')
 }
 
-/** A witness: its key, and where it is asked. */
+/** A witness's key and URL. */
 export type WitnessSite = { key: NoteKey; url: string }
 
 /**
- * `LOG_WITNESSES`: a verifier key and a URL for each, with `@` between them. Which of them count, and how many are enough, is in the enclave's settings:
- * this says only where they are.
+ * Reads `LOG_WITNESSES`: items of a verifier key and a URL, separated by `@`. It only tells where the witnesses are. The enclave's settings
+ * say which of them count and how many are needed.
  */
 export function readWitnesses(env: Env, fault: Fault): WitnessSite[] {
   const items = readList(env.LOG_WITNESSES)
@@ -138,7 +141,7 @@ export function readWitnesses(env: Env, fault: Fault): WitnessSite[] {
 }
 
 function readSite(item: string): WitnessSite | undefined {
-  // The last one: a name may have an @ too.
+  // The last one, because a name can contain an `@`, too.
   const split = Math.max(item.lastIndexOf('@http://'), item.lastIndexOf('@https://'))
   const url = item.slice(split + 1)
   if (split < 0 || !isWitnessUrl(url)) return undefined

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { withinTimeLimit } from '@countersign/protocol'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { WitnessCount } from '../log/standings.ts'
+import type { WitnessCount } from '../log/witnessStatus.ts'
 import type { EntropyStats } from '../sign/entropy/readAhead.ts'
 import type { ConnectionCount } from '../store/openDatabase.ts'
 import type { ProofCount } from '../store/proofs.ts'

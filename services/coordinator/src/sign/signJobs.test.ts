@@ -17,7 +17,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createFakeRandom } from '../../test/ports.ts'
 import { createSigningEnclave, type SignedItem, type SignedItemV2, signTestDigest } from '../../test/signingEnclave.ts'
-import { createFakeKeeper, unavailable, witnessKeys } from '../../test/signingLog.ts'
+import { createFakeLogService, unavailable, witnessKeys } from '../../test/signingLog.ts'
 import {
   alice,
   bob,
@@ -550,8 +550,8 @@ describe('parts that fail', () => {
 
 const createLoggedService = (shared = {}) => createSignService(signatures, { isLogged: true, ...shared })
 
-const leavesOf = ({ keeper }: SignService) =>
-  keeper.recorded.flatMap(({ appended }) =>
+const leavesOf = ({ logService }: SignService) =>
+  logService.recorded.flatMap(({ appended }) =>
     appended.entries.flatMap((entry) => {
       const decoded = decodeLogEntry(fromHex(entry))
       return decoded.kind === 'boot' ? [] : decoded.leaf
@@ -577,13 +577,13 @@ describe('signing with a log', () => {
     const { over, settled, outcomes } = service.start(jobs)
     await over
     expect(outcomes()).toEqual(Array(4).fill('signed'))
-    expect(service.keeper.calls).toEqual(['record', 'cosign'])
+    expect(service.logService.calls).toEqual(['record', 'cosign'])
     const leaves = leavesOf(service)
     expect(service.enclave.asked()).toEqual(leaves)
     const { walletId, content } = createTransfer(0)
-    expect(service.keeper.recorded[0]?.claims).toHaveLength(3)
-    expect(service.keeper.recorded[0]?.claims[0]).toEqual({ walletId, digest: content.digest, leaf: leaves[0] })
-    expect(JSON.stringify(service.keeper.recorded)).not.toContain(createMessage().content.digest.slice(2))
+    expect(service.logService.recorded[0]?.claims).toHaveLength(3)
+    expect(service.logService.recorded[0]?.claims[0]).toEqual({ walletId, digest: content.digest, leaf: leaves[0] })
+    expect(JSON.stringify(service.logService.recorded)).not.toContain(createMessage().content.digest.slice(2))
     expect(
       service.inserted.flatMap(({ signings }) => signings.map((row) => 'logIndex' in row && row.logIndex)),
     ).toEqual([0, 1, 2, 3])
@@ -602,9 +602,9 @@ describe('signing with a log', () => {
   test('nothing is asked for before witnesses cosigned, and others gather until it is answered', async () => {
     const service = createLoggedService()
     const cosigning = Promise.withResolvers<void>()
-    service.keeper.beforeCosign = () => cosigning.promise
+    service.logService.beforeCosign = () => cosigning.promise
     const { over, outcomes } = service.start([createTransfer(0)])
-    await expect.poll(() => service.keeper.calls).toEqual(['record', 'cosign'])
+    await expect.poll(() => service.logService.calls).toEqual(['record', 'cosign'])
     await settleDown()
     expect(service.sent.times).toBe(0)
     expect([service.enclave.requests, service.inserted, outcomes()]).toEqual([[], [], [undefined]])
@@ -615,15 +615,15 @@ describe('signing with a log', () => {
 
   test('witnesses of a vault’s choice that are missing keep no slot', async () => {
     const service = createLoggedService()
-    service.keeper.beforeCosign = () => new Promise(() => {})
+    service.logService.beforeCosign = () => new Promise(() => {})
     service.start([createVaultTransfer(0, { witnesses: [witnessKeys[0] ?? ''], quorum: 1 })])
     await expect.poll(() => service.sent.times).toBe(1)
     expect(service.enclave.requests).toEqual([])
   })
 
   test.each<[string, (service: SignService, never: Promise<never>) => void]>([
-    ['a database that hangs', ({ keeper }, never) => (keeper.beforeRecord = () => never)],
-    ['witnesses that hang', ({ keeper }, never) => (keeper.beforeCosign = () => never)],
+    ['a database that hangs', ({ logService }, never) => (logService.beforeRecord = () => never)],
+    ['witnesses that hang', ({ logService }, never) => (logService.beforeCosign = () => never)],
     ['an enclave or a quote that hangs', ({ enclave }, never) => (enclave.beforeRelease = () => never)],
   ])('%s: the call keeps its slot for two seconds', async (_, hang) => {
     const service = createLoggedService()
@@ -639,7 +639,7 @@ describe('signing with a log', () => {
   test('requests that others have claimed wait for their answers without a slot', async () => {
     const service = createLoggedService()
     const { walletId, content } = createTransfer(0)
-    service.keeper.claims.set(`${walletId} ${content.digest}`, '00'.repeat(32))
+    service.logService.claims.set(`${walletId} ${content.digest}`, '00'.repeat(32))
     const { outcomes } = service.start([createTransfer(0)])
     await expect.poll(() => service.sent.times).toBe(1)
     expect(outcomes()).toEqual([undefined])
@@ -648,10 +648,10 @@ describe('signing with a log', () => {
   test('no witness is asked before entries and claims are written', async () => {
     const service = createLoggedService()
     const writing = Promise.withResolvers<void>()
-    service.keeper.beforeRecord = () => writing.promise
+    service.logService.beforeRecord = () => writing.promise
     const { over, outcomes } = service.start([createTransfer(0)])
     await settleDown()
-    expect(service.keeper.calls).toEqual(['record'])
+    expect(service.logService.calls).toEqual(['record'])
     writing.resolve()
     await over
     expect(outcomes()).toEqual(['signed'])
@@ -661,8 +661,8 @@ describe('signing with a log', () => {
     const service = createLoggedService()
     service.signing.limit = 2
     expect(await service.sign(createTransfer(0), createTransfer(1), createTransfer(2))).toEqual(Array(3).fill('signed'))
-    expect(service.keeper.calls.filter((call) => call === 'record')).toHaveLength(1)
-    expect(service.keeper.cosigns.map(({ size }) => size)).toEqual([2, 3])
+    expect(service.logService.calls.filter((call) => call === 'record')).toHaveLength(1)
+    expect(service.logService.cosigns.map(({ size }) => size)).toEqual([2, 3])
     expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? [])).toEqual([2, 1])
     expect(service.enclave.asked().toSorted()).toEqual(leavesOf(service).toSorted())
   })
@@ -685,7 +685,7 @@ describe('signing with a log', () => {
     service.enclave.tamperReleased = (answer) => (answer.statements.length > 0 ? tamper(answer) : answer)
     expect(await service.sign(createTransfer(0), createMessage())).toEqual([code, code])
     await settleDown()
-    expect([service.inserted, service.keeper.claims.size, service.enclave.acknowledged()]).toEqual([[], 0, []])
+    expect([service.inserted, service.logService.claims.size, service.enclave.acknowledged()]).toEqual([[], 0, []])
     expect(service.enclave.avoided).toHaveLength(code === 'log_unavailable' ? 2 : 0)
   })
 
@@ -710,7 +710,7 @@ describe('signing with a log', () => {
     await over
     expect(outcomes()).toEqual(['signed'])
     expect(service.enclave.asked()).toEqual(leavesOf(service).slice(0, 1))
-    expect(service.keeper.cosigns).toMatchObject([{ size: 1 }])
+    expect(service.logService.cosigns).toMatchObject([{ size: 1 }])
   })
 
   test('a policy that the enclave does not know is sent at once, though witnesses keep the others waiting', async () => {
@@ -718,9 +718,9 @@ describe('signing with a log', () => {
     service.enclave.refuse = ({ vault }, policies) =>
       vault !== undefined && policies === undefined ? { error: 'policy_unknown' } : undefined
     const cosigning = Promise.withResolvers<void>()
-    service.keeper.beforeCosign = () => cosigning.promise
+    service.logService.beforeCosign = () => cosigning.promise
     const { over, outcomes } = service.start([createTransfer(0), createVaultTransfer(1, null)])
-    await expect.poll(() => service.keeper.calls.filter((call) => call === 'cosign')).toHaveLength(2)
+    await expect.poll(() => service.logService.calls.filter((call) => call === 'cosign')).toHaveLength(2)
     cosigning.resolve()
     await over
     expect(outcomes()).toEqual(['signed', 'signed'])
@@ -747,14 +747,14 @@ describe('signing with a log', () => {
     expect(service.log.lines.map(({ level }) => level)).toEqual(['warn'])
   })
 
-  test('an enclave without a log signs as ever, and the keeper hears nothing', async () => {
+  test('an enclave without a log signs as ever, and the logService hears nothing', async () => {
     const service = createLoggedService()
     const { signing, selfReport, clock, time } = service
     const plain = createSigningEnclave({ clock, coordinatorKey: selfReport.publicKey, wallets: [alice] })
     const { over, outcomes } = service.start([createTransfer(0)], { enclave: plain })
     await over
     expect(outcomes()).toEqual(['signed'])
-    expect([service.keeper.calls, signing.calls, time.delays()]).toEqual([[], 0, []])
+    expect([service.logService.calls, signing.calls, time.delays()]).toEqual([[], 0, []])
     expect(service.inserted[0]?.batch).not.toHaveProperty('logKey')
     expect(service.inserted[0]?.signings[0]).not.toHaveProperty('logIndex')
   })
@@ -766,17 +766,17 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     [
       'the entries cannot be written',
       'log_unavailable',
-      ({ keeper }) => (keeper.beforeRecord = () => Promise.reject(unavailable())),
+      ({ logService }) => (logService.beforeRecord = () => Promise.reject(unavailable())),
     ],
     [
       'the database fails while they are',
       'database_unavailable',
-      ({ keeper }) => (keeper.beforeRecord = () => Promise.reject(down)),
+      ({ logService }) => (logService.beforeRecord = () => Promise.reject(down)),
     ],
     [
       'too few witnesses cosign',
       'log_unavailable',
-      ({ keeper }) => (keeper.beforeCosign = () => Promise.reject(unavailable())),
+      ({ logService }) => (logService.beforeCosign = () => Promise.reject(unavailable())),
     ],
     [
       'the log is not one of the settings',
@@ -801,14 +801,14 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     const leaves = [...service.enclave.dropped]
     expect(leaves).toHaveLength(2)
     // A message has no claim.
-    expect(service.keeper.givenUp).toEqual(leaves.slice(0, 1))
-    expect([service.enclave.asked(), service.inserted, service.keeper.claims.size]).toEqual([[], [], 0])
+    expect(service.logService.givenUp).toEqual(leaves.slice(0, 1))
+    expect([service.enclave.asked(), service.inserted, service.logService.claims.size]).toEqual([[], [], 0])
     service.time.pass(60_000)
     await settleDown()
     expect(service.enclave.asked()).toEqual([])
     // The caller may try again at once.
     const hooks = { beforeRecord: async () => {}, beforeCosign: async () => {} }
-    const again = createLoggedService({ keeper: Object.assign(service.keeper, hooks), store: service.store })
+    const again = createLoggedService({ logService: Object.assign(service.logService, hooks), store: service.store })
     expect(await again.sign(createTransfer(0))).toEqual(['signed'])
   })
 
@@ -822,7 +822,7 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     expect(await service.sign(createTransfer(0), createMessage())).toEqual(['log_unavailable', 'log_unavailable'])
     await settleDown()
     expect(service.enclave.dropped).toEqual([...down])
-    expect([down.size, service.signing.calls, service.inserted, service.keeper.claims.size]).toEqual([4, 2, [], 0])
+    expect([down.size, service.signing.calls, service.inserted, service.logService.claims.size]).toEqual([4, 2, [], 0])
 
     let isDown = true
     service.enclave.beforeRelease = async ({ leaves = [] }) => {
@@ -843,14 +843,14 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     expect(await service.sign(createTransfer(0), createTransfer(1))).toEqual(Array(2).fill('database_unavailable'))
     service.time.pass(1_000)
     await settleDown()
-    expect(service.keeper.givenUp.toSorted()).toEqual(leavesOf(service).toSorted())
+    expect(service.logService.givenUp.toSorted()).toEqual(leavesOf(service).toSorted())
     expect(service.enclave.requests.flatMap(({ acknowledge }) => acknowledge ?? [])).toEqual([])
   })
 
   test('an earlier signature was stored meanwhile: it is answered, and ours is not acknowledged', async () => {
     const service = createLoggedService()
     expect(await service.sign(createTransfer(0))).toEqual(['signed'])
-    service.keeper.claims.clear()
+    service.logService.claims.clear()
     expect(await service.sign(createTransfer(0))).toEqual(['signed'])
     service.time.pass(1_000)
     await settleDown()
@@ -862,9 +862,9 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     async (hook) => {
       const service = createLoggedService()
       const late = Promise.withResolvers<void>()
-      service.keeper[hook] = () => late.promise
+      service.logService[hook] = () => late.promise
       const { over, outcomes } = service.start([createTransfer(0)])
-      await expect.poll(() => service.keeper.calls).toContain(hook === 'beforeRecord' ? 'record' : 'cosign')
+      await expect.poll(() => service.logService.calls).toContain(hook === 'beforeRecord' ? 'record' : 'cosign')
       service.time.pass(9_999)
       await settleDown()
       expect(outcomes()).toEqual([undefined])
@@ -884,9 +884,9 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     ['hangs', () => new Promise<void>(() => {})],
   ])('giving claims up %s: the caller is told all the same', async (_, beforeGiveUp) => {
     const service = createLoggedService()
-    Object.assign(service.keeper, { beforeGiveUp, beforeCosign: () => Promise.reject(unavailable()) })
+    Object.assign(service.logService, { beforeGiveUp, beforeCosign: () => Promise.reject(unavailable()) })
     const { over, outcomes } = service.start([createTransfer(0)])
-    await expect.poll(() => service.keeper.calls).toContain('giveUp')
+    await expect.poll(() => service.logService.calls).toContain('giveUp')
     service.time.pass(1_000)
     await over
     expect(outcomes()).toEqual(['log_unavailable'])
@@ -954,7 +954,7 @@ describe('one that does not hold does not fail the others', () => {
     await settleDown()
     const [good, bad] = [...service.enclave.held.keys(), ...service.enclave.dropped]
     expect(service.enclave.acknowledged()).toEqual([good])
-    expect(service.keeper.givenUp).toEqual([bad])
+    expect(service.logService.givenUp).toEqual([bad])
     expect(service.store.rows.signed.size).toBe(1)
   })
 })
@@ -985,7 +985,7 @@ describe('two who ask for the same digest', () => {
   function createLoser() {
     const service = createLoggedService()
     const { walletId, content } = createTransfer(0)
-    service.keeper.claims.set(`${walletId} ${content.digest}`, 'another leaf')
+    service.logService.claims.set(`${walletId} ${content.digest}`, 'another leaf')
     return service
   }
 
@@ -1003,7 +1003,7 @@ describe('two who ask for the same digest', () => {
     const [lost, own] = leavesOf(service)
     expect(service.enclave.asked()).toEqual([own])
     expect(service.enclave.dropped).toEqual([lost])
-    expect(service.keeper.givenUp).toEqual([])
+    expect(service.logService.givenUp).toEqual([])
   })
 
   test.each([
@@ -1023,9 +1023,9 @@ describe('two who ask for the same digest', () => {
   })
 
   test('through two coordinators at once: one signature is stored, and both get it', async () => {
-    const keeper = createFakeKeeper()
-    const first = createLoggedService({ keeper })
-    const second = createLoggedService({ keeper, store: first.store })
+    const logService = createFakeLogService()
+    const first = createLoggedService({ logService })
+    const second = createLoggedService({ logService, store: first.store })
     const { walletId, content } = createTransfer(0)
     for (const { finder } of [first, second]) {
       const { findSigner } = finder
@@ -1054,7 +1054,7 @@ describe('a vault that asks for witnesses of its own', () => {
   test('waits for them; who needs no such witness does not', async () => {
     const service = createLoggedService()
     const missing = Promise.withResolvers<void>()
-    service.keeper.beforeCosign = async ({ needs }) => {
+    service.logService.beforeCosign = async ({ needs }) => {
       if (needs !== undefined) await missing.promise
     }
     const { over, outcomes } = service.start([
@@ -1063,7 +1063,7 @@ describe('a vault that asks for witnesses of its own', () => {
       createVaultTransfer(2, null),
     ])
     await expect.poll(() => outcomes()).toEqual(['signed', undefined, 'signed'])
-    expect(service.keeper.cosigns.map(({ needs }) => needs)).toEqual([undefined, [need]])
+    expect(service.logService.cosigns.map(({ needs }) => needs)).toEqual([undefined, [need]])
     expect(service.enclave.asked()).toHaveLength(2)
     missing.resolve()
     await over
@@ -1072,7 +1072,7 @@ describe('a vault that asks for witnesses of its own', () => {
 
   test('fails alone when they do not cosign', async () => {
     const service = createLoggedService()
-    service.keeper.beforeCosign = async ({ needs }) => {
+    service.logService.beforeCosign = async ({ needs }) => {
       if (needs !== undefined) throw unavailable()
     }
     expect(await service.sign(createVaultTransfer(0, need), createTransfer(1))).toEqual(['log_unavailable', 'signed'])

@@ -69,19 +69,19 @@ const MAX_TOGETHER_BYTES = 2_000_000
 
 /** The steps of signing that an enclave with a log needs. */
 export function createSignLog(deps: {
-  keeper: LogRecorder
+  logService: LogRecorder
   enclave: Pick<KeyEnclave, 'release' | 'avoid'>
   findSigner: FindSigner
   schedule: Schedule
   log: Pick<Log, 'warn'>
 }) {
-  const { keeper, enclave, findSigner, schedule, log } = deps
+  const { logService, enclave, findSigner, schedule, log } = deps
   const releases = createReleases(deps)
 
   async function releaseClaims(bootId: string, jobs: readonly LeafJob[]): Promise<void> {
     const limit = createLimit(schedule, GIVE_UP_MS)
     try {
-      await limit.hold(keeper.releaseClaims(jobs.flatMap(toClaim)))
+      await limit.hold(logService.releaseClaims(jobs.flatMap(toClaim)))
     } catch (error) {
       // Claims expire after the enclave has erased the leaves.
       log.warn({ msg: 'Could not release claims', bootId, ...toReason(error) })
@@ -115,7 +115,7 @@ export function createSignLog(deps: {
       /** Writes entries and claims. `lost` are the jobs whose digest another request signs; the enclave is asked to drop them. */
       async record<Job extends TimedJob>(jobs: readonly Job[], terms: EnclaveTerms) {
         const claims = jobs.flatMap(toClaim)
-        const { lost } = await limit.hold(keeper.record(appended, { bootId, terms, claims }))
+        const { lost } = await limit.hold(logService.record(appended, { bootId, terms, claims }))
         const isLost = ({ leaf }: LeafJob) => lost.has(leaf.hash)
         const losers = jobs.filter(isLost)
         releases.drop(bootId, losers.map(toLeafHash))
@@ -130,7 +130,7 @@ export function createSignLog(deps: {
         { batch, need }: { batch: OpenBatch; need: WitnessPolicy | undefined },
       ): Promise<{ statements: readonly (SignedStatement | null)[]; batch: SignedBatch }> {
         const size = Math.max(...jobs.map(({ time }) => time.entryIndex ?? 0)) + 1
-        const { note } = await limit.hold(keeper.cosign({ origin, size, ...(need && { needs: [need] }) }))
+        const { note } = await limit.hold(logService.cosign({ origin, size, ...(need && { needs: [need] }) }))
         for (const job of jobs) job.log = { origin, note, index: job.time.entryIndex ?? 0 }
         const bytes = jobs.reduce((sum, job) => sum + countBytes(job), 0)
         const request = { bootId, ...toCosigned(note), leaves: jobs.map(toLeafHash) }

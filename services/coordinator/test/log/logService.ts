@@ -1,5 +1,5 @@
-import type { LogMetrics } from '../../src/log/keptLog.ts'
-import { createLogKeeper } from '../../src/log/logKeeper.ts'
+import type { LogMetrics } from '../../src/log/cosignedLogs.ts'
+import { createLogService } from '../../src/log/logService.ts'
 import type { LogStore } from '../../src/store/logs.ts'
 import { createManualTime } from '../manualTime.ts'
 import { createFakeLog } from '../ports.ts'
@@ -18,11 +18,11 @@ export type LogRig = {
   /** What metrics were told. */
   observed: { rounds: string[]; answers: string[]; entries: string[] }
   /** A coordinator: with the rig's store and enclave, unless others are given. */
-  startKeeper(parameters?: KeeperParameters): ReturnType<typeof createLogKeeper>
+  startLogService(parameters?: LogServiceParameters): ReturnType<typeof createLogService>
   stop(): Promise<void>
 }
 
-type KeeperParameters = {
+type LogServiceParameters = {
   store?: LogStore
   enclaves?: readonly FakeEnclaveLog[]
   time?: LogRig['time']
@@ -46,7 +46,7 @@ export async function createLogRig({ own = ORIGINS }: { own?: readonly string[] 
     observeLogSize: () => {},
     observeEntry: (kind) => void observed.entries.push(kind),
   }
-  const keepers = new Set<ReturnType<typeof createLogKeeper>>()
+  const logServices = new Set<ReturnType<typeof createLogService>>()
   return {
     time,
     log,
@@ -54,10 +54,10 @@ export async function createLogRig({ own = ORIGINS }: { own?: readonly string[] 
     witnesses,
     enclave,
     observed,
-    startKeeper(parameters = {}) {
+    startLogService(parameters = {}) {
       const enclaves = parameters.enclaves ?? [enclave]
       const { clock, schedule } = parameters.time ?? time
-      const keeper = createLogKeeper({
+      const logService = createLogService({
         enclave: {
           logs: enclaves.map(({ enclaveLog }) => enclaveLog),
           release(request) {
@@ -73,11 +73,11 @@ export async function createLogRig({ own = ORIGINS }: { own?: readonly string[] 
         log,
         ...(parameters.witnessTimeoutMs === undefined ? {} : { witnessTimeoutMs: parameters.witnessTimeoutMs }),
       })
-      keepers.add(keeper)
-      return keeper
+      logServices.add(logService)
+      return logService
     },
     async stop() {
-      await Promise.all([...keepers].map((keeper) => keeper.stop()))
+      await Promise.all([...logServices].map((logService) => logService.stop()))
       await Promise.all(witnesses.map((witness) => witness.stop()))
     },
   }

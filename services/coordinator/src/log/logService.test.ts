@@ -4,7 +4,7 @@ import type { AppendedEntries } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSigner } from '../../../../packages/log/test/logs.ts'
 import { createFakeEnclaveLog, type FakeEnclaveLog } from '../../test/log/enclaveLog.ts'
-import { createLogRig, type LogRig, ORIGINS } from '../../test/log/logKeeper.ts'
+import { createLogRig, type LogRig, ORIGINS } from '../../test/log/logService.ts'
 import { honest } from '../../test/log/witnesses.ts'
 import { createManualTime } from '../../test/manualTime.ts'
 import { CoordinatorError } from '../errors.ts'
@@ -29,16 +29,20 @@ async function untilOpen(enclave: FakeEnclaveLog = rig.enclave, time = rig.time)
 }
 
 /** What signing does with a log: record, and have it cosigned. */
-async function sign(keeper: ReturnType<LogRig['startKeeper']>, enclave: FakeEnclaveLog = rig.enclave, count = 1) {
+async function sign(
+  logService: ReturnType<LogRig['startLogService']>,
+  enclave: FakeEnclaveLog = rig.enclave,
+  count = 1,
+) {
   const { leaves, ...appended } = enclave.append(count)
   const { bootId, terms } = enclave
-  await keeper.record(appended, { bootId, terms, claims: [] })
+  await logService.record(appended, { bootId, terms, claims: [] })
   const { origin } = appended
-  const note = await keeper.cosign({ origin, size: appended.from + appended.entries.length })
+  const note = await logService.cosign({ origin, size: appended.from + appended.entries.length })
   return { note, leaves, appended }
 }
 
-/** Of what the enclave appended, and nothing else, is in the database. The keeper itself may have fetched it. */
+/** Of what the enclave appended, and nothing else, is in the database. The logService itself may have fetched it. */
 function assertOnlyThese(appended: AppendedEntries, forged: AppendedEntries) {
   const stored = rig.store.logs.get(nameOf(FIRST))
   const entries = (stored?.entries ?? []).map((entry) => Buffer.from(entry).toString('hex')).slice(1)
@@ -71,22 +75,22 @@ function assertOneHistory(origin: string) {
 
 describe('old claims', () => {
   test('are deleted when a tile of the log is complete, and nobody waits for it', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const size = kindsOf(FIRST).length
-    await sign(keeper, rig.enclave, 255 - size)
+    await sign(logService, rig.enclave, 255 - size)
     expect(rig.store.deletedBefore).toEqual([])
-    await sign(keeper, rig.enclave, 1)
+    await sign(logService, rig.enclave, 1)
     expect(rig.store.deletedBefore).toEqual([rig.time.clock.now() - 90_000])
-    await sign(keeper, rig.enclave, 255)
+    await sign(logService, rig.enclave, 255)
     expect(rig.store.deletedBefore).toHaveLength(1)
   })
 
   test('that cannot be deleted are logged, and fail no signature', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     rig.store.deleteClaims = () => Promise.reject(new CoordinatorError('database_unavailable', 'the database is away'))
-    await expect(sign(keeper, rig.enclave, 256)).resolves.toBeDefined()
+    await expect(sign(logService, rig.enclave, 256)).resolves.toBeDefined()
     expect(rig.log.lines).toContainEqual(
       expect.objectContaining({ msg: 'Could not delete old claims', code: 'database_unavailable' }),
     )
@@ -101,7 +105,7 @@ describe('a start', () => {
       const cosigned = rig.witnesses.filter((witness) => witness.getSize(FIRST) === 1).length
       steps.push(`${call} ${written} written, ${cosigned >= 2 ? 'cosigned' : 'not cosigned'}`)
     }
-    rig.startKeeper()
+    rig.startLogService()
     await untilOpen()
     expect(steps.slice(0, 3)).toEqual([
       'call 0 written, not cosigned',
@@ -114,11 +118,11 @@ describe('a start', () => {
   })
 
   test('of another boot goes on from the newest checkpoint that is written, cosigned or not', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
-    await sign(keeper, rig.enclave, 5)
+    await sign(logService, rig.enclave, 5)
     const { leaves: _, ...unseen } = rig.enclave.append(2)
-    await keeper.record(unseen, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] })
+    await logService.record(unseen, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] })
     rig.enclave.reboot()
     await untilOpen()
     expect(rig.enclave.started.at(-1)).toMatchObject({ origin: FIRST, checkpoint: unseen.checkpoint })
@@ -128,7 +132,7 @@ describe('a start', () => {
 
   test('says the verifier keys before any witness knows them', async () => {
     for (const { listed } of rig.witnesses) listed.clear()
-    rig.startKeeper()
+    rig.startLogService()
     await expect
       .poll(() => rig.log.lines.find(({ msg }) => msg === 'Found an enclave with a log'))
       .toMatchObject({
@@ -139,18 +143,18 @@ describe('a start', () => {
   test('an enclave whose settings have no log is left alone', async () => {
     const enclave = createFakeEnclaveLog({ own: ORIGINS, witnesses: rig.witnesses.map(({ key }) => key), quorum: 2 })
     Object.assign(enclave.terms, { settings: { ...enclave.terms.settings, log: null }, logs: undefined })
-    const keeper = rig.startKeeper({ enclaves: [enclave] })
-    await expect.poll(() => keeper.isOpen()).toBe(true)
-    expect(keeper.findMissing()).toEqual([])
+    const logService = rig.startLogService({ enclaves: [enclave] })
+    await expect.poll(() => logService.isOpen()).toBe(true)
+    expect(logService.findMissing()).toEqual([])
     expect(enclave.current).toBeUndefined()
   })
 })
 
 describe('signing', () => {
   test('gets a note of the log and a quorum, in the order of the settings, that covers its entries', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
-    const { note, appended } = await sign(keeper, rig.enclave, 3)
+    const { note, appended } = await sign(logService, rig.enclave, 3)
     const { witnesses } = rig.enclave.terms.settings.log ?? { witnesses: [] }
     const cosigned = assertCosigned(note.note, {
       log: createSigner(FIRST).key,
@@ -163,37 +167,37 @@ describe('signing', () => {
   })
 
   test('many at once share rounds', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const before = rig.observed.rounds.length
-    const notes = await Promise.all(Array.from({ length: 50 }, () => sign(keeper)))
+    const notes = await Promise.all(Array.from({ length: 50 }, () => sign(logService)))
     expect(new Set(notes.map(({ note }) => note.size)).size).toBeLessThan(25)
     expect(rig.observed.rounds.length - before).toBeLessThan(25)
     assertOneHistory(FIRST)
   })
 
   test('calls that come out of order, or twice, leave one history', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const { bootId, terms } = rig.enclave
     const first = rig.enclave.append(2)
     const second = rig.enclave.append(3)
     const context = { bootId, terms, claims: [] }
-    await keeper.record(second, context)
-    await Promise.all([keeper.record(first, context), keeper.record(second, context)])
+    await logService.record(second, context)
+    await Promise.all([logService.record(first, context), logService.record(second, context)])
     expect(kindsOf(FIRST)).toEqual(['boot', ...Array(5).fill('signature')])
     assertOneHistory(FIRST)
   })
 
   test('claims go with the entries, and are given up on request', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const { leaves, ...appended } = rig.enclave.append(1)
     const [leaf = ''] = leaves
     const claims = [{ walletId: 'w', digest: '0x00', leaf }] as const
-    await keeper.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims })
+    await logService.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims })
     expect(rig.store.claims).toEqual([leaf])
-    await keeper.releaseClaims(claims)
+    await logService.releaseClaims(claims)
     expect(rig.store.givenUp).toEqual([leaf])
   })
 
@@ -206,53 +210,53 @@ describe('signing', () => {
     ['no signature', (note: string) => note.slice(0, note.indexOf('— '))],
     ['another origin', (note: string) => note.replace(FIRST, SPARE)],
   ])('a checkpoint with %s is not written', async (_, change) => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const { leaves: _leaves, ...appended } = rig.enclave.append(1)
     const { bootId, terms } = rig.enclave
     const forged = { ...appended, checkpoint: change(appended.checkpoint) }
-    await expect(keeper.record(forged, { bootId, terms, claims: [] })).rejects.toMatchObject({
+    await expect(logService.record(forged, { bootId, terms, claims: [] })).rejects.toMatchObject({
       code: 'log_unavailable',
     })
     assertOnlyThese(appended, forged)
   })
 
   test('entries that are not those of the checkpoint are not written', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const { leaves: _, ...appended } = rig.enclave.append(2)
     const { bootId, terms } = rig.enclave
     const swapped = { ...appended, entries: appended.entries.toReversed() }
-    await expect(keeper.record(swapped, { bootId, terms, claims: [] })).rejects.toMatchObject({
+    await expect(logService.record(swapped, { bootId, terms, claims: [] })).rejects.toMatchObject({
       code: 'log_unavailable',
     })
     assertOnlyThese(appended, swapped)
   })
 
   test('an origin that the enclave did not attest is refused', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const { leaves: _, ...appended } = rig.enclave.append(1)
     const { bootId, terms } = rig.enclave
     const other = { ...terms, logs: { own: [SPARE], keys: terms.logs?.keys ?? [] } }
-    await expect(keeper.record(appended, { bootId, terms: other, claims: [] })).rejects.toMatchObject({
+    await expect(logService.record(appended, { bootId, terms: other, claims: [] })).rejects.toMatchObject({
       code: 'log_unavailable',
     })
-    await expect(keeper.cosign({ origin: 'unknown', size: 1 })).rejects.toMatchObject({ code: 'log_unavailable' })
+    await expect(logService.cosign({ origin: 'unknown', size: 1 })).rejects.toMatchObject({ code: 'log_unavailable' })
   })
 
   test('what is missing in between is fetched from the enclave', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     rig.enclave.append(4)
-    const { appended } = await sign(keeper)
+    const { appended } = await sign(logService)
     expect(appended.from).toBe(5)
     expect(kindsOf(FIRST)).toHaveLength(6)
     assertOneHistory(FIRST)
   })
 
   test('what the enclave appends by itself is written, cosigned, and told to it', async () => {
-    rig.startKeeper()
+    rig.startLogService()
     await untilOpen()
     rig.enclave.append(2, 'dropped')
     await expect
@@ -269,13 +273,13 @@ describe('signing', () => {
 describe('an origin that cannot be used', () => {
   test('witnesses that do not know it: the spare is taken', async () => {
     for (const { listed } of rig.witnesses) listed.delete(FIRST)
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     expect(rig.enclave.current?.origin).toBe(SPARE)
     expect(rig.log.lines.filter(({ msg }) => msg === 'Abandoned a log')).toMatchObject([
       { origin: FIRST, code: 'log_refused', reason: expect.stringContaining('does not know this log') },
     ])
-    await sign(keeper)
+    await sign(logService)
     expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
   })
 
@@ -290,7 +294,7 @@ describe('an origin that cannot be used', () => {
       rig.enclave.reboot()
       for (const { listed, keys } of lists) listed.set(FIRST, keys)
     }
-    rig.startKeeper()
+    rig.startLogService()
     await untilOpen()
     expect(rig.enclave.bootId).not.toBe(first)
     expect(rig.enclave.current?.origin).toBe(FIRST)
@@ -299,21 +303,21 @@ describe('an origin that cannot be used', () => {
 
   test('a quorum that knows it is enough', async () => {
     rig.witnesses[2]?.listed.clear()
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     expect(rig.enclave.current?.origin).toBe(FIRST)
-    await expect.poll(() => keeper.findMissing()).toEqual(['witness w3.example'])
-    expect(keeper.isOpen()).toBe(true)
+    await expect.poll(() => logService.findMissing()).toEqual(['witness w3.example'])
+    expect(logService.isOpen()).toBe(true)
   })
 
   test('witnesses that are away are waited for, and no origin is left', async () => {
     await Promise.all(rig.witnesses.map((witness) => witness.kill()))
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await expect.poll(() => rig.observed.rounds.length).toBeGreaterThan(0)
     rig.time.pass(11_000)
     await expect.poll(() => rig.log.lines.map(({ msg }) => msg)).toContain('Could not run a log')
-    expect(keeper.isOpen()).toBe(false)
-    expect(keeper.findMissing()).toEqual([
+    expect(logService.isOpen()).toBe(false)
+    expect(logService.findMissing()).toEqual([
       `log ${FIRST}`,
       ...(rig.enclave.terms.settings.log?.witnesses ?? []).map(
         (key) => `witness ${rig.witnesses.find((one) => one.key === key)?.site.key.name}`,
@@ -322,29 +326,29 @@ describe('an origin that cannot be used', () => {
     await Promise.all(rig.witnesses.map((witness) => witness.revive()))
     await untilOpen()
     expect(rig.enclave.current?.origin).toBe(FIRST)
-    await expect.poll(() => keeper.isOpen()).toBe(true)
+    await expect.poll(() => logService.isOpen()).toBe(true)
   })
 
   test('an enclave that is away: its witnesses are still asked, and none is missing', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
-    await expect.poll(() => keeper.findMissing()).toEqual([])
+    await expect.poll(() => logService.findMissing()).toEqual([])
     rig.enclave.before = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the enclave is away'))
     for (let passedMs = 0; passedMs < 600_000; passedMs += 10_000) {
       rig.time.pass(10_000)
-      await expect.poll(() => keeper.findMissing()).toEqual([])
+      await expect.poll(() => logService.findMissing()).toEqual([])
     }
-    expect(keeper.isOpen()).toBe(true)
+    expect(logService.isOpen()).toBe(true)
   })
 
   test.each([403, 404])('witnesses that know it, and answer %i for a while: no origin is left', async (status) => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
-    await sign(keeper)
+    await sign(logService)
     const strange = async () => ({ status, body: '<html></html>' })
     for (const witness of rig.witnesses) witness.behave = strange
     let code: unknown
-    sign(keeper).catch((error: CoordinatorError) => {
+    sign(logService).catch((error: CoordinatorError) => {
       code = error.code
     })
     await expect
@@ -363,20 +367,20 @@ describe('an origin that cannot be used', () => {
       .toBe('boot')
     for (const witness of rig.witnesses) witness.behave = honest
     await untilOpen()
-    await sign(keeper)
+    await sign(logService)
     expect(rig.enclave.current?.origin).toBe(FIRST)
     expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Abandoned a log')
   })
 
   test('a database older than the witnesses: the origin is left, and nothing of it is released', async () => {
-    const first = rig.startKeeper()
+    const first = rig.startLogService()
     await untilOpen()
     const saved = rig.store.save()
     await sign(first, rig.enclave, 20)
     await first.stop()
     rig.store.restore(saved)
     rig.enclave.reboot()
-    const second = rig.startKeeper()
+    const second = rig.startLogService()
     await untilOpen()
     expect(rig.enclave.current?.origin).toBe(SPARE)
     expect(rig.enclave.releases.filter(({ bootId }) => bootId === rig.enclave.bootId)).toHaveLength(1)
@@ -385,43 +389,43 @@ describe('an origin that cannot be used', () => {
   })
 
   test('the same while coordinator and enclave live on', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const saved = rig.store.save()
-    const { note } = await sign(keeper, rig.enclave, 20)
+    const { note } = await sign(logService, rig.enclave, 20)
     rig.time.pass(1_000)
     await rig.enclave.release({ bootId: rig.enclave.bootId, ...split(note.note) })
     rig.store.restore(saved)
-    await expect(sign(keeper)).rejects.toMatchObject({ code: 'log_unavailable' })
+    await expect(sign(logService)).rejects.toMatchObject({ code: 'log_unavailable' })
     await untilOpenOn(SPARE)
     expect(rig.log.lines.find(({ msg }) => msg === 'Abandoned a log')).toMatchObject({ origin: FIRST, code: 'log_gap' })
-    await sign(keeper)
+    await sign(logService)
     expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
   })
 
   test('the same with an enclave that starts again and a coordinator that lives on', async () => {
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
     const saved = rig.store.save()
-    await sign(keeper, rig.enclave, 20)
+    await sign(logService, rig.enclave, 20)
     rig.store.restore(saved)
     rig.enclave.reboot()
     await untilOpenOn(SPARE)
-    await sign(keeper)
+    await sign(logService)
     expect(rig.witnesses.map((witness) => witness.getSize(FIRST))).toEqual([21, 21, 21])
   })
 
   test('a second enclave on the same origin: the first goes to its spare, and there is one history', async () => {
     const keys = rig.witnesses.map(({ key }) => key)
     const second = createFakeEnclaveLog({ own: ORIGINS, witnesses: keys, quorum: 2, address: 'http://second.test' })
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await untilOpen()
-    await sign(keeper)
-    const other = rig.startKeeper({ enclaves: [second] })
+    await sign(logService)
+    const other = rig.startLogService({ enclaves: [second] })
     await untilOpen(second)
-    await expect(sign(keeper)).rejects.toMatchObject({ code: 'log_unavailable' })
+    await expect(sign(logService)).rejects.toMatchObject({ code: 'log_unavailable' })
     await untilOpenOn(SPARE)
-    await Promise.all([sign(keeper), sign(other, second)])
+    await Promise.all([sign(logService), sign(other, second)])
     expect(second.current?.origin).toBe(FIRST)
     expect(kindsOf(FIRST)).toEqual(['boot', 'signature', 'boot', 'signature'])
     expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
@@ -430,7 +434,7 @@ describe('an origin that cannot be used', () => {
 
   test('no spare is left: it is said once, and opened when witnesses learn of it', async () => {
     for (const { listed } of rig.witnesses) listed.clear()
-    const keeper = rig.startKeeper()
+    const logService = rig.startLogService()
     await expect
       .poll(() => {
         rig.time.pass(1_000)
@@ -444,12 +448,12 @@ describe('an origin that cannot be used', () => {
         return rig.observed.rounds.length
       })
       .toBeGreaterThan(before + 3)
-    expect(keeper.isOpen()).toBe(false)
+    expect(logService.isOpen()).toBe(false)
     const told = rig.log.lines.filter(({ level, msg }) => level === 'error' && msg === 'Could not run a log')
     expect(told.length).toBe(1)
     for (const { listed } of rig.witnesses) listed.set(LAST, [createSigner(LAST).key])
     await untilOpen()
-    await sign(keeper)
+    await sign(logService)
   })
 })
 
@@ -465,23 +469,23 @@ async function untilOpenOn(origin: string) {
 
 describe('two coordinators', () => {
   test('start one log once, and both sign', async () => {
-    const keepers = [rig.startKeeper(), rig.startKeeper()]
+    const logServices = [rig.startLogService(), rig.startLogService()]
     await untilOpen()
     expect(rig.enclave.started).toHaveLength(1)
     for (let round = 0; round < 5; round++) {
-      await Promise.all(keepers.flatMap((keeper) => [sign(keeper), sign(keeper, rig.enclave, 3)]))
+      await Promise.all(logServices.flatMap((logService) => [sign(logService), sign(logService, rig.enclave, 3)]))
     }
     expect(kindsOf(FIRST)).toEqual(['boot', ...Array(40).fill('signature')])
     assertOneHistory(FIRST)
   })
 
   test('one that comes later finds what the other had cosigned, and asks nobody', async () => {
-    const first = rig.startKeeper()
+    const first = rig.startLogService()
     await untilOpen()
     const { note, appended } = await sign(first)
     rig.time.pass(250)
     await expect.poll(() => rig.store.findCosigned(hash('sha256', FIRST))).toEqual(note)
-    const late = rig.startKeeper()
+    const late = rig.startLogService()
     await late.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] }).catch(() => {})
     const asked = rig.witnesses.flatMap(({ requests }) => requests).length
     await rig.enclave.enclaveLog.getTerms()
@@ -514,7 +518,7 @@ describe('killed between two steps and started again', () => {
     ) as unknown as typeof store
     rig.enclave.before = async () => step()
     const time = createManualTime(new Date('2026-06-15T12:00:00.000Z'))
-    const killed = rig.startKeeper({ store: wrapped, time })
+    const killed = rig.startLogService({ store: wrapped, time })
     await expect
       .poll(() => {
         time.pass(1_000)
@@ -525,7 +529,7 @@ describe('killed between two steps and started again', () => {
     left = -1
     const stopping = killed.stop()
     rig.enclave.before = async () => {}
-    const next = rig.startKeeper()
+    const next = rig.startLogService()
     await untilOpen()
     await sign(next)
     await stopping
@@ -537,11 +541,11 @@ describe('killed between two steps and started again', () => {
 
 test('a stop ends those who wait', async () => {
   for (const witness of rig.witnesses) witness.behave = async () => undefined
-  const keeper = rig.startKeeper()
+  const logService = rig.startLogService()
   await expect.poll(() => rig.witnesses[0]?.requests.length).toBe(1)
-  const waiting = keeper.cosign({ origin: FIRST, size: 1 })
+  const waiting = logService.cosign({ origin: FIRST, size: 1 })
   const ended = expect(waiting).rejects.toMatchObject({ code: 'shutting_down' })
-  await keeper.stop()
+  await logService.stop()
   await ended
   for (const witness of rig.witnesses) witness.behave = honest
 })

@@ -11,7 +11,7 @@ import { type Cosigner, createCosigner, type RoundOutcome } from './cosigner.ts'
 import { CLAIM_MS, createLogWriter, type LogWriter } from './logWriter.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
 
-/** What operators watch of logs. */
+/** Metrics of logs. */
 export type LogMetrics = {
   observeRound(outcome: RoundOutcome, seconds: number): void
   observeWitness(witness: string, outcome: WitnessAnswer['outcome']): void
@@ -19,32 +19,32 @@ export type LogMetrics = {
   observeEntry(kind: LogEntry['kind']): void
 }
 
-export type KeptLogDeps = {
+export type CosignedLogDeps = {
   store: LogStore
-  /** By their keys in hex. */
+  /** By key in hex. */
   clients: ReadonlyMap<string, WitnessClient>
   metrics: LogMetrics
   clock: Clock
   schedule: Schedule
   log: Log
-  /** Too many witnesses refuse this log. */
+  /** Called when too many witnesses refuse this log. */
   onRefused(origin: string): void
 }
 
-/** One log: written by one, cosigned by the other. */
-export type KeptLog = { origin: string; hash: string; writer: LogWriter; cosigner: Cosigner }
+/** A log with the functions that write and cosign it. */
+export type CosignedLog = { origin: string; hash: string; writer: LogWriter; cosigner: Cosigner }
 
-export type KeptLogs = ReturnType<typeof createKeptLogs>
+export type CosignedLogs = ReturnType<typeof createCosignedLogs>
 
-/** Logs by their origins, each made when it is first heard of. */
-export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps) {
+/** Creates each log when it is first used. */
+export function createCosignedLogs({ metrics, onRefused, ...deps }: CosignedLogDeps) {
   const { store, clock, log } = deps
-  const logs = new Map<string, KeptLog & { vkey: string; setPolicy(policy: WitnessPolicy): void }>()
+  const logs = new Map<string, CosignedLog & { vkey: string; setPolicy(policy: WitnessPolicy): void }>()
   let deleting: Promise<void> | undefined
-  /** What logs that others took the place of still do. */
-  let left: Promise<unknown> = Promise.resolve()
+  /** Settles when the replaced logs have stopped. */
+  let stopping: Promise<unknown> = Promise.resolve()
 
-  /** Nobody waits for it, and what fails is for the next time. */
+  /** Runs in the background. A failure is retried at the next call. */
   function deleteClaims() {
     deleting ??= store
       .deleteClaims(clock.now() - CLAIM_MS)
@@ -88,29 +88,30 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps) {
   }
 
   return {
-    /** The log of an enclave that attested these terms; `log_unavailable` for an origin that is not among its own. */
-    get(origin: string, terms: EnclaveTerms): KeptLog {
+    /** Returns the log of an enclave that attested `terms`. Throws `log_unavailable` if the enclave hasn't attested the origin as its own. */
+    get(origin: string, terms: EnclaveTerms): CosignedLog {
       const { settings, logs: attested } = terms
       const vkey = attested?.own.includes(origin) ? findLogKey(terms, origin) : undefined
       if (settings.log === null || vkey === undefined) {
         throw new CoordinatorError('log_unavailable', 'the enclave has not attested this log', { details: origin })
       }
       const known = logs.get(origin)
-      // Another key is another log, though it has the name: that of enclaves with another root secret.
-      const kept = known?.vkey === vkey ? known : create(vkey, settings.log)
-      if (known !== undefined && known !== kept) left = Promise.all([left, known.cosigner.stop(replaced())])
-      kept.setPolicy(settings.log)
-      logs.set(origin, kept)
-      return kept
+      // Another key means another log, even if the name is the same: it belongs to enclaves with another root secret.
+      const current = known?.vkey === vkey ? known : create(vkey, settings.log)
+      if (known !== undefined && known !== current)
+        stopping = Promise.all([stopping, known.cosigner.stop(createReplacedError())])
+      current.setPolicy(settings.log)
+      logs.set(origin, current)
+      return current
     },
-    /** One that was heard of. */
-    find: (origin: string): KeptLog | undefined => logs.get(origin),
+    /** Returns a log that has been used before. */
+    find: (origin: string): CosignedLog | undefined => logs.get(origin),
     async stop() {
-      await Promise.all([deleting, left, ...[...logs.values()].map(({ cosigner }) => cosigner.stop())])
+      await Promise.all([deleting, stopping, ...[...logs.values()].map(({ cosigner }) => cosigner.stop())])
     },
   }
 }
 
-function replaced() {
+function createReplacedError() {
   return new CoordinatorError('log_unavailable', 'the log has another key now')
 }

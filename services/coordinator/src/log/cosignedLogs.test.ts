@@ -5,14 +5,14 @@ import { createFakeEnclaveLog } from '../../test/log/enclaveLog.ts'
 import { createFakeLogStore } from '../../test/log/logStore.ts'
 import { createManualTime } from '../../test/manualTime.ts'
 import { createFakeLog } from '../../test/ports.ts'
-import { createKeptLogs } from './keptLog.ts'
+import { createCosignedLogs } from './cosignedLogs.ts'
 
 test('another key under the same name is another log: who waits for the first is told, and it ends', async () => {
   const origin = 'log.example/a'
   const witnesses = ['w1', 'w2'].map((name) => Buffer.from(createSigner(name).key.publicKey).toString('hex'))
   const { terms } = createFakeEnclaveLog({ own: [origin], witnesses, quorum: 2 })
   const { clock, schedule } = createManualTime(new Date('2026-06-15T12:00:00.000Z'))
-  const logs = createKeptLogs({
+  const logs = createCosignedLogs({
     store: createFakeLogStore(),
     clients: new Map(),
     metrics: { observeRound() {}, observeWitness() {}, observeLogSize() {}, observeEntry() {} },

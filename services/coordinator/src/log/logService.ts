@@ -5,46 +5,48 @@ import type { LogRecorder } from '../sign/signLog.ts'
 import type { Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { LogFault } from './appended.ts'
-import { createKeptLogs, type KeptLogDeps } from './keptLog.ts'
+import { type CosignedLogDeps, createCosignedLogs } from './cosignedLogs.ts'
 import { createLogRunner, type LogRunner } from './logRunner.ts'
-import type { WitnessCount } from './standings.ts'
 import type { WitnessSite } from './witnessClient.ts'
 import { createWitnessClient } from './witnessClient.ts'
+import type { WitnessCount } from './witnessStatus.ts'
 
-/** Keeps the logs of enclaves: writes them, has them cosigned, serves them. */
-export type LogKeeper = LogRecorder & {
-  /** What does not answer, or not well, in words: `witness NAME`, `log ORIGIN`. */
+/** Writes the logs of all enclaves and collects their cosignatures. */
+export type LogService = LogRecorder & {
+  /** Names of everything that doesn't respond, or not correctly: `witness NAME`, `log ORIGIN`. */
   findMissing(): readonly string[]
-  /** Whether anything can be released: some enclave's log is open, and a quorum cosigned lately. True for enclaves without a log. */
+  /**
+   * Whether the service can release signatures: an enclave's log is open, and a quorum cosigned recently. True for enclaves without a log.
+   */
   isOpen(): boolean
-  /** For each log that was heard of: its witnesses, how many of them did not cosign lately, and how many must. */
+  /** Per known log: its witnesses, how many of them didn't cosign recently, and the quorum. */
   countWitnesses(): readonly ({ origin: string } & WitnessCount)[]
   stop(): Promise<void>
 }
 
-export type LogKeeperDeps = Omit<KeptLogDeps, 'clients' | 'onRefused'> & {
+export type LogServiceDeps = Omit<CosignedLogDeps, 'clients' | 'onRefused'> & {
   enclave: Pick<KeyEnclave, 'release' | 'logs'>
   witnesses: readonly WitnessSite[]
-  /** For one witness to answer. */
+  /** Time limit per witness. */
   witnessTimeoutMs?: number
 }
 
 const STEP_MS = 1_000
 
-/** Keeps the logs of all enclaves, and looks after each of them about once a second. */
-export function createLogKeeper({ enclave, witnesses, witnessTimeoutMs, ...deps }: LogKeeperDeps): LogKeeper {
+/** Creates the service, which checks each log about once a second. */
+export function createLogService({ enclave, witnesses, witnessTimeoutMs, ...deps }: LogServiceDeps): LogService {
   const { store, schedule, log } = deps
   const timeout = witnessTimeoutMs === undefined ? {} : { timeoutMs: witnessTimeoutMs }
   const clients = new Map(witnesses.map((site) => [toHex(site.key.publicKey), createWitnessClient(site, timeout)]))
-  const logs = createKeptLogs({ ...deps, clients, onRefused: wake })
+  const logs = createCosignedLogs({ ...deps, clients, onRefused: wake })
   const runners = enclave.logs.map((enclaveLog) => createLogRunner({ enclave, store, logs, log }, enclaveLog))
   const loops = runners.map((runner) => createLoop(runner, schedule))
   for (const loop of loops) loop.run()
 
-  /** Something is wrong with a log: whoever runs it looks at once. */
+  /** Runs a log's next step immediately, because something is wrong with it. */
   function wake(origin: string) {
     for (const [index, { state }] of runners.entries()) {
-      if ('kept' in state && state.kept.origin === origin) loops[index]?.run()
+      if ('cosignedLog' in state && state.cosignedLog.origin === origin) loops[index]?.run()
     }
   }
 
@@ -67,42 +69,46 @@ export function createLogKeeper({ enclave, witnesses, witnessTimeoutMs, ...deps 
       }
     },
     async cosign({ origin, ...parameters }) {
-      const kept = logs.find(origin)
-      if (kept === undefined) throw unavailable('the log is not known')
-      return kept.cosigner.cosign(parameters)
+      const cosignedLog = logs.find(origin)
+      if (cosignedLog === undefined) throw unavailable('the log is not known')
+      return cosignedLog.cosigner.cosign(parameters)
     },
     releaseClaims: (claims) => store.releaseClaims(claims),
     findMissing() {
       const missing = runners.flatMap(({ state }) => {
         if (state.kind === 'none') return []
         if (state.kind === 'unknown') return ['log of an enclave']
-        const { origin, cosigner } = state.kept
+        const { origin, cosigner } = state.cosignedLog
         const own = cosigner.findMissing().map((name) => `witness ${name}`)
         return state.kind === 'open' ? own : [`log ${origin}`, ...own]
       })
       return [...new Set(missing)]
     },
     isOpen: () =>
-      runners.some(({ state }) => state.kind === 'none' || (state.kind === 'open' && state.kept.cosigner.hasQuorum())),
+      runners.some(
+        ({ state }) => state.kind === 'none' || (state.kind === 'open' && state.cosignedLog.cosigner.hasQuorum()),
+      ),
     countWitnesses: () =>
       runners.flatMap(({ state }) =>
-        'kept' in state ? [{ origin: state.kept.origin, ...state.kept.cosigner.countWitnesses() }] : [],
+        'cosignedLog' in state
+          ? [{ origin: state.cosignedLog.origin, ...state.cosignedLog.cosigner.countWitnesses() }]
+          : [],
       ),
     async stop() {
-      // Whoever waits for a witness is told at once.
+      // Rejects callers that wait for a witness.
       await Promise.all([...clients.values()].map((client) => client.stop()))
       await Promise.all([logs.stop(), ...loops.map((loop) => loop.stop())])
     },
   }
 }
 
-/** One step after the other, with a pause that a call cuts short. */
+/** Repeats the runner's step with pauses. `run` ends a pause early. */
 function createLoop(runner: LogRunner, schedule: Schedule) {
   let running: Promise<void> | undefined
   let isStopped = false
   let cancel = () => {}
   function run() {
-    // A step that is under way sees what there is to see.
+    // The current step already covers the request.
     if (isStopped || running !== undefined) return
     cancel()
     running = runner.step().then(() => {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { decodeBundle, decodeLogEntry } from '@countersign/log'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { FakeEnclaveLog } from '../../test/log/enclaveLog.ts'
-import { createLogRig, type LogRig } from '../../test/log/logKeeper.ts'
+import { createLogRig, type LogRig } from '../../test/log/logService.ts'
 import { startTestStore, type TestStore } from '../../test/store/store.ts'
 import type { LogStore } from '../store/logs.ts'
 
@@ -36,11 +36,11 @@ describe('on PostgreSQL', () => {
       .toBe(true)
   }
 
-  async function sign(keeper: ReturnType<LogRig['startKeeper']>, count = 1) {
+  async function sign(logService: ReturnType<LogRig['startLogService']>, count = 1) {
     const { leaves: _, ...appended } = rig.enclave.append(count)
     const { bootId, terms } = rig.enclave
-    await keeper.record(appended, { bootId, terms, claims: [] })
-    return keeper.cosign({ origin: appended.origin, size: appended.from + count })
+    await logService.record(appended, { bootId, terms, claims: [] })
+    return logService.cosign({ origin: appended.origin, size: appended.from + count })
   }
 
   async function readKinds(store: LogStore, origin: string) {
@@ -52,15 +52,15 @@ describe('on PostgreSQL', () => {
 
   test('two coordinators sign, one after the other and at once; another goes on where they end', async () => {
     const store = database.logStore
-    const keepers = [rig.startKeeper({ store }), rig.startKeeper({ store })]
+    const logServices = [rig.startLogService({ store }), rig.startLogService({ store })]
     await untilOpen()
-    for (const keeper of keepers) await sign(keeper, 2)
+    for (const logService of logServices) await sign(logService, 2)
     for (let round = 0; round < 5; round++) {
-      await Promise.all(keepers.flatMap((keeper) => [sign(keeper), sign(keeper, 4)]))
+      await Promise.all(logServices.flatMap((logService) => [sign(logService), sign(logService, 4)]))
     }
-    await Promise.all(keepers.map((keeper) => keeper.stop()))
+    await Promise.all(logServices.map((logService) => logService.stop()))
     rig.enclave.reboot()
-    const next = rig.startKeeper({ store })
+    const next = rig.startLogService({ store })
     await untilOpen()
     const { size } = await sign(next)
     expect(size).toBe(57)
@@ -72,12 +72,12 @@ describe('on PostgreSQL', () => {
   })
 
   test('a database that was brought back ends the origin, and the spare is used', async () => {
-    const keeper = rig.startKeeper({ store: database.logStore })
+    const logService = rig.startLogService({ store: database.logStore })
     await untilOpen()
     const { entries: _, ...head } = await rig.enclave.enclaveLog.call({}).then(({ log }) => log ?? { entries: [] })
-    await sign(keeper, 3)
-    await sign(keeper, 30)
-    await keeper.stop()
+    await sign(logService, 3)
+    await sign(logService, 30)
+    await logService.stop()
     // The same log as it was when it had one entry.
     const name = hash('sha256', first(), 'hex')
     const bundle = await database.logStore.readBundle(name, { index: 0, width: 1 })
@@ -97,7 +97,7 @@ describe('on PostgreSQL', () => {
       now: 0,
     })
     rig.enclave.reboot()
-    const next = rig.startKeeper({ store: older.logStore })
+    const next = rig.startLogService({ store: older.logStore })
     await untilOpen()
     expect(rig.enclave.current?.origin).toBe(own[1])
     await sign(next)
