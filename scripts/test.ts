@@ -8,8 +8,8 @@ const USAGE = `usage: npm test -- [arguments for vitest…]
        npm run test:all
        npm run e2e -- [arguments for vitest…]
 
-npm run check runs format and lint, types, unused code and the tests, up to the first failure. npm test also runs the Solidity tests and
-checks the packages to publish. Both skip most tests of trials, dev, scripts, deploy and packages/testing, unless arguments name them.
+npm run check runs format and lint, types, unused code, prose and the tests, up to the first failure. npm test also runs the Solidity tests
+and checks the packages to publish. Both skip most tests of trials, dev, scripts, deploy and packages/testing, unless arguments name them.
 npm run test:all runs everything: the steps of npm test with all tests, the end-to-end tests, and short forms of the commands that are not
 tests. npm run e2e runs only the end-to-end tests. test:all and e2e need a Chromium.
   --help   prints this text; for vitest's own options: npx vitest --help
@@ -49,6 +49,7 @@ const checks = [
   toStep('format and lint', ['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']),
   toStep('types', ['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']),
   toStep('unused code', ['knip']),
+  toStep('prose', ['node', '-C', 'source', 'scripts/prose/main.ts']),
 ]
 const tests = [{ name: 'tests', run: () => runTests(isShort ? { TEST_SHORT: '1' } : {}) }]
 const endToEnd = [{ name: 'end-to-end tests', run: () => runTests({ E2E: '1' }) }]

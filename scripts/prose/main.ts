@@ -1,0 +1,31 @@
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { readArguments } from '../readArguments.ts'
+import { exceptions } from './exceptions.ts'
+import { applyExceptions, lintFile } from './lintProse.ts'
+
+const USAGE = `usage: npm run prose
+
+Checks the spelling and the wording of all Markdown pages and of the texts that people see: lists each phrase that the writing rules
+replace, with its place and what to write instead.
+  --help   prints this text
+
+Rules: scripts/prose/rules.ts. Project words: scripts/prose/words.txt. Exceptions: scripts/prose/exceptions.ts.
+Example: npm run prose
+Exit codes: 0 no faults, 1 faults, 2 wrong arguments.`
+
+const ROOT = join(import.meta.dirname, '../..')
+const FILES = ['**/*.md', '.changeset/*.md', '.github/*.md']
+const EXCLUDED = ['node_modules', 'dist', 'CHANGELOG.md']
+/** Pages that still follow older rules. */
+const PENDING = /^(?:CONTRIBUTING\.md|docs\/(?:security-model|architecture|operations)\.md|docs\/decisions\/.*)$/
+
+readArguments({}, USAGE)
+const paths = globSync(FILES, { cwd: ROOT, exclude: (path) => EXCLUDED.includes(basename(path)) })
+const faults = []
+for (const path of paths.filter((path) => !PENDING.test(path)).toSorted())
+  faults.push(...(await lintFile(path, readFileSync(join(ROOT, path), 'utf8'))))
+const left = applyExceptions(faults, exceptions)
+for (const { path, line, phrase, instead } of left) console.log(`${path}:${line}: “${phrase}”: ${instead}`)
+console.log(left.length === 0 ? `No faults in ${paths.length} files.` : `${left.length} faults.`)
+process.exitCode = left.length === 0 ? 0 : 1

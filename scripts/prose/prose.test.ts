@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { applyExceptions, lintFile } from './lintProse.ts'
+import { rules } from './rules.ts'
+
+const find = async (path: string, content: string) =>
+  (await lintFile(path, content)).map(({ line, phrase }) => `${line}: ${phrase}`)
+
+describe('rules', () => {
+  test.each(rules)('$name is found on its line, with what to write instead', async ({ sample, instead }) => {
+    const faults = await lintFile('page.md', `# Title\n\nA plain line.\n\n- ${sample}\n`)
+    expect(faults).toMatchObject([{ path: 'page.md', line: 5, instead }])
+  })
+
+  test.each([
+    'What is a proof?',
+    'What can lock funds permanently',
+    'The checkpoint, if there is one, has this origin.',
+    'Compare it with your own build, or with a build of your own team.',
+    'A list is made of entries.',
+  ])('%s is allowed', async (sentence) => {
+    expect(await find('page.md', `${sentence}\n`)).toEqual([])
+  })
+
+  test('each cell of a table and each item of a list is a sentence', async () => {
+    const page =
+      '| Field | Meaning |\n|---|---|\n| key | What it holds is secret. |\n\n1. One\n2. Whose it is, it says.\n'
+    expect(await find('page.md', page)).toEqual(['3: What it holds is secret.', '6: Whose it is, it says.'])
+  })
+})
+
+describe('Markdown', () => {
+  test('finds misspelt words, repeated words and wrong articles', async () => {
+    const page = 'The enclve signs.\nThe the log grows.\nA error and an key.\n'
+    expect(await find('page.md', page)).toEqual(['1: enclve', '2: The the', '3: A', '3: an'])
+  })
+
+  test('ignores code, link targets, comments and names', async () => {
+    const page = [
+      '---\nname: mended\n---\n<!-- whoever -->\n',
+      '`nobody` and ``mend `it` ``, [a page](nobody/mended.md), https://mended.example/anew, SEV_SNP, txMetdata and x64.\n',
+      '```ts\n// Whoever is told.\n```\n',
+      '[D1]: mended.md\n',
+    ].join('\n')
+    expect(await find('page.md', page)).toEqual([])
+  })
+})
+
+describe('modules', () => {
+  test('finds phrases in strings, templates and JSX text, and ignores code', async () => {
+    const code = [
+      "import { mend } from './nobody mended anew.ts'",
+      '// Nobody reads comments here.',
+      "const mended = 'nobody'",
+      "const title = 'The caller is told'",
+      'const text = `It was\\n<a class="anew">mended</a> \\`anew\\``',
+      'const page = <p className="mend anew">\n  Nobody waits.\n</p>',
+    ].join('\n')
+    expect(await find('page.tsx', code)).toEqual(['4: is told', '6: mended', '7: Nobody'])
+  })
+})
+
+describe('exceptions', () => {
+  const fault = { path: 'page.md', line: 3, phrase: 'nobody', instead: 'say who can' }
+  const exception = { path: 'page.md', phrase: 'nobody', reason: 'a quotation' }
+
+  test('removes the excepted phrase in its file only', () => {
+    const elsewhere = { ...fault, path: 'other.md' }
+    expect(applyExceptions([fault, elsewhere], [exception])).toEqual([elsewhere])
+  })
+
+  test('an exception that matches nothing is a fault', () => {
+    expect(applyExceptions([], [exception])).toMatchObject([
+      { path: 'page.md', phrase: 'nobody', instead: expect.stringContaining('remove it') },
+    ])
+  })
+})
