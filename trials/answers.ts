@@ -3,14 +3,14 @@ import type { ReceivedSignature } from './audit.ts'
 
 type Answer = Pick<ReceivedSignature, 'signature' | 'slug'>
 
-/** A client that asks for signatures of a dying service, and keeps what it was answered. */
+/** A client that requests signatures from a service that may crash, and records the answers. */
 export function createClient(user: TestUser) {
   const answers = new Map<number, Answer>()
-  const changed: string[] = []
+  const conflicts: string[] = []
   let nonce = 0
 
-  /** A dying coordinator may not answer. */
-  async function ask(tx: number): Promise<Answer | undefined> {
+  /** A coordinator that is killed may not answer. */
+  async function requestSignature(tx: number): Promise<Answer | undefined> {
     try {
       const response = await user.sign(createTx(tx))
       return response.status === 200 ? ((await response.json()) as Answer) : undefined
@@ -22,20 +22,19 @@ export function createClient(user: TestUser) {
   return {
     /** By nonce. */
     answers: answers as ReadonlyMap<number, Answer>,
-    /** Nonces that were answered in two ways. */
-    changed: changed as readonly string[],
-    /** New nonces, as many as asked for. */
+    /** Nonces with two different answers. */
+    conflicts: conflicts as readonly string[],
     next: (count: number) => Array.from({ length: count }, () => nonce++),
     all: () => Array.from({ length: nonce }, (_, each) => each),
     missing: (nonces: readonly number[]) => nonces.filter((each) => !answers.has(each)),
     async sign(nonces: readonly number[]) {
       await Promise.all(
         nonces.map(async (each) => {
-          const answer = await ask(each)
+          const answer = await requestSignature(each)
           if (answer === undefined) return
           const earlier = answers.get(each)
           if (earlier !== undefined && (earlier.signature !== answer.signature || earlier.slug !== answer.slug)) {
-            changed.push(`nonce ${each} was answered with ${earlier.slug} and ${answer.slug}`)
+            conflicts.push(`nonce ${each} has two answers: ${earlier.slug} and ${answer.slug}`)
           }
           answers.set(each, answer)
         }),

@@ -10,32 +10,32 @@ import { readEvents, type StackAnchors, waitForProofs } from '@countersign/testi
 import { toMeasurementText } from '@countersign/verify'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 
-/** A signature that a client received, and the wallet that should have made it. */
+/** A signature that a client received, and the address of the wallet that must have signed it. */
 export type ReceivedSignature = { digest: Hex; signature: Hex; slug: string; address: string }
 
 export type Audit = {
   verified: number
-  /** Signatures that a client has, and whose proof is not complete, or has no event. */
+  /** Signatures whose proof is incomplete or has no event. */
   lost: string[]
   /** Transactions with more than one event. */
   duplicated: string[]
-  /** Proofs that do not verify, or that are about another signature than the client has. */
+  /** Proofs that don't verify, or that cover a different signature. */
   invalid: string[]
-  /** Events about signatures that no client has. */
+  /** Events about signatures that no client received. */
   unknown: string[]
 }
 
-/** Where a third party finds everything: the coordinator, a node, and an IPFS gateway. */
+/** The addresses a third party reads from: the coordinator, a node and an IPFS gateway. */
 export type AuditedStack = { url: string; chainUrl: string; contract: string; ipfsUrl: string; anchors: StackAnchors }
 
 const LANES = 4
-const SETTLE_MS = 120_000
+const PROOFS_TIMEOUT_MS = 120_000
 const CALL_MS = 30_000
 
 /**
- * Waits for the proofs, then checks as a third party would every signature that a client received: its proof is complete and has one
- * event on the chain; the verifier finds it there by its transaction; and the receipt on IPFS is about that signature. With `verifyOneIn`
- * the verifier, which takes most of the time, runs for some of them only; for the others the CID of the event counts.
+ * Waits for the proofs, then checks each received signature as a third party would: its proof is complete and has one event on the chain, the
+ * verifier finds it by that transaction, and the receipt on IPFS covers that signature. The verifier takes most of the time: with
+ * `verifyOneIn` it runs on every nth signature only, and the others are checked by the CID of their event.
  */
 export async function audit(
   stack: AuditedStack,
@@ -45,7 +45,7 @@ export async function audit(
   const { url, chainUrl, contract, ipfsUrl } = stack
   say(`waiting for ${received.length} proofs`)
   const slugs = received.map(({ slug }) => slug)
-  const proofs = await waitForProofs({ url, slugs, timeoutMs: SETTLE_MS })
+  const proofs = await waitForProofs({ url, slugs, timeoutMs: PROOFS_TIMEOUT_MS })
   const result: Audit = { verified: 0, lost: [], duplicated: [], invalid: [], unknown: [] }
   const readAllEvents = () => readEvents({ url: chainUrl, contract })
   const cids = new Map<string, string>((await readAllEvents()).map(({ txHash, ipfsCid }) => [txHash, ipfsCid]))
@@ -55,9 +55,10 @@ export async function audit(
     const { slug } = signature
     const { proof, httpStatus } = proofs[index] ?? {}
     if (proof !== undefined) expected.add(proof.txHash)
-    if (proof?.status !== 'complete') return void result.lost.push(`${slug} is ${proof?.status ?? httpStatus}`)
+    if (proof?.status !== 'complete')
+      return void result.lost.push(`${slug}: expected status complete, got ${proof?.status ?? httpStatus}`)
     const cid = cids.get(proof.txHash)
-    if (cid === undefined) return void result.lost.push(`${slug} has no event`)
+    if (cid === undefined) return void result.lost.push(`${slug}: no event on the chain`)
     const verified = index % verifyOneIn === 0 ? await verify(stack, proof.txHash) : { cid }
     const fault = await findFault(signature, proof, verified).catch((error: Error) => error.message)
     if (fault === undefined) result.verified += 1
@@ -66,14 +67,15 @@ export async function audit(
 
   async function findFault(signature: ReceivedSignature, proof: ProofPayload, verified: Verified) {
     if ('fault' in verified) return verified.fault
-    if (verified.cid !== proof.ipfsCid) return `the service names ${proof.ipfsCid}, the chain ${verified.cid}`
+    if (verified.cid !== proof.ipfsCid) return `the service reports CID ${proof.ipfsCid}, the chain has ${verified.cid}`
     const { digestSigned, signature: signed, from } = await readTransaction(ipfsUrl, verified.cid)
-    if (digestSigned !== signature.digest || signed !== signature.signature) return 'is about another signature'
-    if (from !== signature.address) return `is of ${from}, not of ${signature.address}`
+    if (digestSigned !== signature.digest || signed !== signature.signature)
+      return 'the receipt covers a different signature'
+    if (from !== signature.address) return `signed by ${from}, expected ${signature.address}`
     return proof.kmsQuoteVerified ? undefined : 'kmsQuoteVerified is false'
   }
 
-  // The verifier and the node that it asks run on different threads.
+  // The verifier and its node run on different threads.
   const next = received.entries()
   const lanes = Array.from({ length: LANES }, async () => {
     for (const [index, signature] of next) {
@@ -82,7 +84,7 @@ export async function audit(
     }
   })
   await Promise.all(lanes)
-  // Last, so that an event that came meanwhile counts too.
+  // Read the events again, so that events published in the meantime count too.
   for (const [txHash, { length }] of Map.groupBy(await readAllEvents(), (event) => event.txHash)) {
     if (length > 1) result.duplicated.push(`${txHash} has ${length} events`)
     if (!expected.has(txHash)) result.unknown.push(txHash)
@@ -90,7 +92,7 @@ export async function audit(
   return result
 }
 
-/** With the kind of fault before each. */
+/** Each fault, prefixed with its kind. */
 export function listFaults({ lost, duplicated, invalid, unknown }: Audit): string[] {
   return Object.entries({ lost, duplicated, invalid, unknown }).flatMap(([kind, all]) =>
     all.map((each) => `${kind}: ${each}`),
@@ -100,7 +102,7 @@ export function listFaults({ lost, duplicated, invalid, unknown }: Audit): strin
 type Verified = { cid: string } | { fault: string }
 type Step = { id: string; status: 'pass' | 'fail' | 'skip' }
 
-/** With the command-line verifier, from chain and IPFS only. */
+/** Runs the command-line verifier, with only chain and IPFS. */
 async function verify({ chainUrl, contract, ipfsUrl, anchors }: AuditedStack, txHash: Hex): Promise<Verified> {
   const deps = { fetch: globalThis.fetch, timeoutMs: CALL_MS, now: () => new Date(), isColored: false }
   const trust = [
@@ -114,17 +116,17 @@ async function verify({ chainUrl, contract, ipfsUrl, anchors }: AuditedStack, tx
   const { steps = [], cid, error } = answer
   if (exitCode === 0 && cid !== undefined) return { cid }
   const failed = steps.filter(({ status }) => status !== 'pass').map(({ id, status }) => `${id} ${status}`)
-  return { fault: `exit code ${exitCode}: ${error?.message ?? failed.join(', ')}` }
+  return { fault: `verifier exited with ${exitCode}: ${error?.message ?? failed.join(', ')}` }
 }
 
-/** What the receipt is about, whichever version it has. */
+/** Reads the transaction that a receipt of either version covers. */
 async function readTransaction(ipfsUrl: string, cid: string): Promise<TransactionSubject> {
   const response = await fetch(`${ipfsUrl}/ipfs/${cid}?format=raw`)
-  if (response.status !== 200) throw new Error(`${cid} is not there`)
+  if (response.status !== 200) throw new Error(`${cid} not found on IPFS`)
   const bytes = Buffer.from(await response.arrayBuffer())
-  if (toCid(bytes) !== cid) throw new Error(`${cid} has other bytes`)
+  if (toCid(bytes) !== cid) throw new Error(`content of ${cid} doesn't match its CID`)
   const receipt = JSON.parse(bytes.toString('utf8')) as AttestationReceiptV1 | AttestationReceiptV2
   if (!('kind' in receipt)) return receipt.transaction
-  if (receipt.kind !== 'transaction') throw new Error(`${cid} is about no transaction`)
+  if (receipt.kind !== 'transaction') throw new Error(`receipt ${cid} doesn't cover a transaction`)
   return receipt.subject
 }

@@ -3,7 +3,7 @@ import type { Policy } from '@countersign/policy'
 import type { VaultInfo } from '@countersign/protocol'
 
 type CreateVaultDeps = {
-  /** As the user whose vault it is to be. */
+  /** Sends a request as the vault's owner. */
   post(path: string, body: unknown): Promise<Response>
   query(text: string): Promise<unknown>
 }
@@ -11,8 +11,8 @@ type CreateVaultDeps = {
 const POLL_MS = 25
 
 /**
- * A vault on a backend that publishes nothing: no worker runs there, so that what a worker would say of the policy's block is said
- * here. Only its address waits for that.
+ * Creates a vault on a backend without a worker. The address is withheld until the worker has pinned the policy's block, so this marks it as
+ * pinned.
  */
 export async function createVault({ post, query }: CreateVaultDeps, policy: Policy): Promise<VaultInfo> {
   let isOver = false
@@ -24,6 +24,6 @@ export async function createVault({ post, query }: CreateVaultDeps, policy: Poli
     await Promise.race([asked, setTimeout(POLL_MS)])
   }
   const answer = await asked
-  if (answer.status !== 201) throw new Error(`no vault: ${await answer.text()}`)
+  if (answer.status !== 201) throw new Error(`vault not created: ${await answer.text()}`)
   return (await answer.json()) as VaultInfo
 }

@@ -2,15 +2,15 @@ import { createServer, type IncomingHttpHeaders, request as send } from 'node:ht
 import { readBounded } from '@countersign/protocol'
 import { listen } from '@countersign/testing/stack'
 
-export type Asked = { method: string; path: string; headers: IncomingHttpHeaders; body: Buffer }
+export type InterceptedRequest = { method: string; path: string; headers: IncomingHttpHeaders; body: Buffer }
 export type Answer = { status: number; type: string; body: Buffer }
 
-/** Answers a call as it likes, with or without asking the one behind it. Undefined cuts the caller off. */
-export type Handle = (asked: Asked, forward: () => Promise<Answer>) => Promise<Answer | undefined>
+/** Answers a request, with or without forwarding it. Undefined resets the caller's connection. */
+export type Handle = (incoming: InterceptedRequest, forward: () => Promise<Answer>) => Promise<Answer | undefined>
 
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Stands before a service, and may answer in its place. */
+/** A proxy in front of a service that can answer in its place. */
 export async function startInterceptor(
   target: string,
   handle: Handle,
@@ -20,20 +20,20 @@ export async function startInterceptor(
     try {
       const { method = 'GET', url: path = '/', headers } = request
       const body = Buffer.from(await readBounded(request, MAX_BYTES))
-      const asked = { method, path, headers, body }
-      const answer = await handle(asked, () => forward(target, asked))
+      const incoming = { method, path, headers, body }
+      const answer = await handle(incoming, () => forward(target, incoming))
       if (answer === undefined) return void request.socket.resetAndDestroy()
       const length = { 'content-type': answer.type, 'content-length': answer.body.length }
       response.writeHead(answer.status, length).end(answer.body)
     } catch {
-      // The one behind it is gone.
+      // The service is down.
       request.socket.resetAndDestroy()
     }
   })
   return listen(server)
 }
 
-function forward(target: string, { method, path, headers, body }: Asked): Promise<Answer> {
+function forward(target: string, { method, path, headers, body }: InterceptedRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const onward = send(new URL(path, target), { method, headers }, async (answer) => {
       try {

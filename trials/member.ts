@@ -1,18 +1,18 @@
 import { type Environment, type LogFields, mains, type Service, startService } from '@countersign/testing/launcher'
 
-/** One process, which may be killed, frozen and started again at the same address. */
+/** A process that can be killed, frozen and restarted at the same address. */
 export type Member = {
   name: string
   kind: 'coordinator' | 'worker' | 'enclave' | 'witness'
-  /** Undefined while it does not run. */
+  /** Undefined while it isn't running. */
   pid(): number | undefined
-  /** Resolves when it serves, with the fields of the line that says so. */
+  /** Resolves when it serves, with the fields of its "started" log line. */
   start(): Promise<LogFields>
-  /** Resolves when it has ended. */
+  /** Resolves when it has exited. */
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
   freeze(): void
   wake(): void
-  /** How often it ended by itself after it served. One that cannot start ends by itself, to be started again; that does not count. */
+  /** How often it exited by itself after it had started to serve. Failed starts don't count: they are retried. */
   deaths(): number
 }
 
@@ -24,7 +24,7 @@ export type CreateMemberParameters = Pick<Member, 'name' | 'kind'> & {
 export function createMember({ name, kind, env, onLine }: CreateMemberParameters): Member {
   let service: Service | undefined
   let deaths = 0
-  /** Those that `kill` ended. */
+  /** Processes that `kill` ended. */
   const stopped = new WeakSet<Service>()
   return {
     name,
@@ -50,6 +50,6 @@ export function createMember({ name, kind, env, onLine }: CreateMemberParameters
   }
 }
 
-/** A fault for each process that ended by itself: none but the trial ends one. */
+/** A fault for each process that crashed. Only the trial itself may end processes. */
 export const listDeaths = (members: readonly Pick<Member, 'name' | 'deaths'>[]): string[] =>
-  members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : []))
+  members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} crashed ${deaths()} times`] : []))

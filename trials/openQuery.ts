@@ -1,13 +1,13 @@
 import { openDatabase } from '../services/coordinator/src/store/openDatabase.ts'
 
-/** Sends SQL of our own, past the store. */
+/** Sends SQL directly, bypassing the store. */
 export type Query = <Row = Record<string, unknown>>(text: string, values?: readonly unknown[]) => Promise<Row[]>
 
-/** A fill takes longer than any statement of the service may. */
-const PATIENCE = 'statement_timeout=0&query_timeout=900000'
+/** Filling the database takes longer than the service's statement timeout. */
+const LONG_TIMEOUTS = 'statement_timeout=0&query_timeout=900000'
 
 export async function openQuery(databaseUrl: string): Promise<{ query: Query; close(): Promise<void> }> {
-  const { bossDatabase, close } = await openDatabase({ databaseUrl: `${databaseUrl}?${PATIENCE}` })
+  const { bossDatabase, close } = await openDatabase({ databaseUrl: `${databaseUrl}?${LONG_TIMEOUTS}` })
   return {
     async query(text, values = []) {
       const { rows } = await bossDatabase.executeSql(text, [...values])
@@ -17,7 +17,7 @@ export async function openQuery(databaseUrl: string): Promise<{ query: Query; cl
   }
 }
 
-/** Creates another database on the same server, empty or as a copy. To copy, no one may be connected to the original. */
+/** Creates another database on the same server, empty or as a copy. PostgreSQL can't copy a database that has connections. */
 export async function createDatabase(databaseUrl: string, template = 'template1'): Promise<string> {
   const name = `other_${Math.random().toString(36).slice(2)}`
   const admin = new URL(databaseUrl)

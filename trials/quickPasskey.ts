@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { createPasskey, type Passkey } from '../packages/policy/test/passkey.ts'
 
-/** A passkey that signs by OpenSSL: trials ask for thousands of approvals. */
+/** A passkey that signs with OpenSSL, fast enough for thousands of approvals. */
 export function createQuickPasskey(parameters: { seed: number; rpId: string }): Passkey {
   let key: KeyObject | undefined
   return createPasskey({
@@ -13,7 +13,7 @@ export function createQuickPasskey(parameters: { seed: number; rpId: string }): 
   })
 }
 
-/** RFC 5915 in RFC 5208, without the public half. */
+/** An RFC 5915 key in RFC 5208 form, without the public key. */
 function toPkcs8(secretKey: Uint8Array): Buffer {
   const head = Buffer.from('3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420', 'hex')
   return Buffer.concat([head, secretKey])

@@ -9,8 +9,8 @@ const run = (...args: string[]) =>
     ({ code, stdout }: { code: number; stdout: string }) => ({ code, stdout }),
   )
 
-// The others: npm run test:all.
-test('a trial runs by its name, and ends with what it found', async () => {
+// The other trials run with: npm run test:all.
+test('runs a trial by its name and prints its result', async () => {
   const { code, stdout } = await run('witness:kills', '--kills', '3', '--seed', '3')
   expect(stdout).toMatch(/"kills": 3,/)
   expect(stdout).toMatch(/^witness:kills: 0 faults/m)
@@ -18,10 +18,10 @@ test('a trial runs by its name, and ends with what it found', async () => {
 })
 
 test.each([
-  ['no such trial', ['nothing']],
-  ['a number that is none', ['witness:kills', '--kills', 'many']],
+  ['an unknown trial', ['nothing']],
+  ['a value that is not a number', ['witness:kills', '--kills', 'many']],
   ['a number out of range', ['witness:kills', '--kills', '0']],
-  ['a name that is none', ['security', '--only', 'everything']],
-])('%s is refused', async (_, args) => {
+  ['an unknown name', ['security', '--only', 'everything']],
+])('rejects %s', async (_, args) => {
   expect(await run(...args)).toEqual({ code: 2, stdout: '' })
 })

@@ -5,7 +5,7 @@ import { type Option, type Outcome, type Trial, WrongArgumentError } from './tri
 import { trials } from './trials.ts'
 
 const MOST_FAULTS = 50
-/** `npm run NAME` passes the name first. */
+/** `npm run NAME` passes the name as the first argument. */
 const [name = ''] = process.argv.splice(2, 1)
 const trial = await trials[name]?.()
 
@@ -17,12 +17,12 @@ function toUsage({ summary, options, names, example }: Trial): string {
     `usage: npm run ${name} --${names === undefined ? '' : ' [NAME…]'}${given.map(([text]) => ` [${text}]`).join('')}`,
     '',
     summary,
-    ...(names === undefined ? [] : ['', `Names: ${names.join(', ')}; all of them, in this order, if none is given`]),
+    ...(names === undefined ? [] : ['', `Names: ${names.join(', ')} (default all, in this order)`]),
     ...lines,
-    `  ${'--help'.padEnd(width)}  prints this text`,
+    `  ${'--help'.padEnd(width)}  show this help`,
     '',
     `Example: npm run ${name} -- ${example}`,
-    'Exit codes: 0 no fault, 1 faults, 2 wrong arguments or a program is not installed.',
+    'Exit codes: 0 no faults, 1 faults found, 2 wrong arguments or a missing program.',
   ].join('\n')
 }
 
@@ -35,7 +35,6 @@ function toDefault(option: Option): string {
   return option.kind === 'choices' ? `: ${option.among.join(', ')} (default all)` : ''
 }
 
-/** The values of all options, as the trial takes them. */
 function readValues(chosen: Trial, usage: string) {
   const config = Object.fromEntries(
     Object.entries(chosen.options).map(([option, { kind }]) => [
@@ -47,7 +46,7 @@ function readValues(chosen: Trial, usage: string) {
   const refuse = (fault: string) => refuseArguments(fault, usage)
   const select = (among: readonly string[], wanted: readonly string[]) => {
     const unknown = wanted.find((each) => !among.includes(each))
-    if (unknown !== undefined) refuse(`unknown name ${unknown}: expected some of ${among.join(', ')}`)
+    if (unknown !== undefined) refuse(`unknown name ${unknown}: expected one of ${among.join(', ')}`)
     return wanted.length === 0 ? among : among.filter((each) => wanted.includes(each))
   }
   const options = Object.entries(chosen.options).map(([option, each]) => {
@@ -64,7 +63,10 @@ function readValues(chosen: Trial, usage: string) {
       ]
     const number = given === undefined ? each.default : Number(given === '' ? Number.NaN : given)
     const isFine = number >= each.least && number <= each.most && (!each.isWhole || Number.isSafeInteger(number))
-    if (!isFine) refuse(`--${option} is ${String(given)}: expected a number from ${each.least} to ${each.most}`)
+    if (!isFine)
+      refuse(
+        `invalid --${option} ${String(given)}: expected a ${each.isWhole ? 'whole ' : ''}number from ${each.least} to ${each.most}`,
+      )
     return [option, number]
   })
   return { options: Object.fromEntries(options) as never, names: select(chosen.names ?? [], positionals) }
@@ -105,5 +107,5 @@ if (trial === undefined) {
   console.error(`usage: node -C source trials/run.ts NAME\n\nNames: ${Object.keys(trials).join(', ')}`)
   process.exit(2)
 }
-// Explicit: native code in this process, such as the chain's, may keep Node from ending by itself.
+// Explicit, because native handles in this process, such as the chain's, can keep Node running.
 process.exit(await run(trial))

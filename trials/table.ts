@@ -1,6 +1,6 @@
 export type Table = { head: readonly string[]; rows: readonly (readonly (string | number)[])[] }
 
-/** In Markdown, as a formatter would write it. */
+/** Renders a table in Markdown, padded as a formatter would do. */
 export function toTable({ head, rows }: Table): string {
   const all = [head, ...rows.map((row) => row.map((cell) => (typeof cell === 'number' ? toFigure(cell) : cell)))]
   const widths = head.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0)))
@@ -10,7 +10,7 @@ export function toTable({ head, rows }: Table): string {
   return [toLine(first), toLine(widths.map((width) => '-'.repeat(width))), ...others.map(toLine)].join('\n')
 }
 
-/** Three significant digits, and every digit of a whole number. */
+/** Three significant digits; whole numbers in full. */
 export function toFigure(value: number): string {
   if (!Number.isFinite(value)) return '–'
   const size = Math.abs(value)

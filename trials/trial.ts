@@ -1,14 +1,14 @@
 import type { Scope } from '@countersign/testing/stack'
 import type { Table } from './table.ts'
 
-/** What a trial runs with. Everything that it starts belongs to the scope, which ends with the trial and on a signal. */
+/** Everything that a trial starts belongs to the scope, which ends with the trial and on a signal. */
 export type TrialDeps = { scope: Scope; say(line: string): void }
 
 export type Outcome = {
-  /** A trial without faults has passed. */
+  /** The trial passed if there are none. */
   faults: readonly string[]
   tables?: readonly Table[]
-  /** Everything else that was measured. */
+  /** Other measurements. */
   figures?: Readonly<Record<string, unknown>>
 }
 
@@ -16,7 +16,7 @@ export type Option = { text: string; placeholder?: string } & (
   | { kind: 'flag' }
   | { kind: 'text'; default: string }
   | { kind: 'number'; default: number; least: number; most: number; isWhole: boolean }
-  /** Given as a comma-separated list, or several times. Without it, all. */
+  /** Given as a comma-separated list or several times. Default: all. */
   | { kind: 'choices'; among: readonly string[] }
 )
 
@@ -33,7 +33,7 @@ export type Values<Options> = { [Name in keyof Options]: Options[Name] extends O
 export type Trial = {
   summary: string
   options: Readonly<Record<string, Option>>
-  /** Names that may be given without an option; all if none is given. */
+  /** Names accepted as arguments without an option. Default: all. */
   names?: readonly string[]
   example: string
   run(deps: TrialDeps, options: never, names: readonly string[]): Promise<Outcome>
@@ -55,14 +55,15 @@ export const count = (
 
 export const seed = (text: string) => count(1, text, { least: 0 })
 
-/** Only known when the trial has loaded: an argument that cannot be meant, or a program that is not installed. */
+/** An error found only after the trial has loaded: an invalid argument or a missing program. */
 export class WrongArgumentError extends Error {
   override name = 'WrongArgumentError'
 }
 
-/** The names that have the word in them. */
+/** The names that contain the text. */
 export function selectNames<Name extends string>(names: readonly Name[], wanted: string): Name[] {
   const selected = names.filter((name) => name.includes(wanted))
-  if (selected.length === 0) throw new WrongArgumentError(`no name has ${wanted} in it: ${names.join(', ')}`)
+  if (selected.length === 0)
+    throw new WrongArgumentError(`no name contains ${wanted}: expected part of one of ${names.join(', ')}`)
   return selected
 }

@@ -1,6 +1,6 @@
 import type { Trial } from './trial.ts'
 
-/** Every trial, by the name of its npm command. It is loaded when it runs. */
+/** All trials by the name of their npm command. Each module is loaded when it runs. */
 export const trials: Readonly<Record<string, () => Promise<Trial>>> = {
   bench: async () => (await import('./bench/runBench.ts')).bench,
   cluster: async () => (await import('./cluster/runCluster.ts')).cluster,

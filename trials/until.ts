@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Asks until it is so, or until the time is over. Returns whether it is. */
+/** Polls until the condition holds or the time is over. Returns whether it held. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   limitMs: number,

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import type { PostgresClient } from '@countersign/testing'
 import type { Bench, Measured } from './stack.ts'
 
-/** Linux counts in hundredths of a second. */
+/** Linux counts processor time in hundredths of a second. */
 const TICK_US = 10_000
 
 export const BUDGET = [
@@ -17,15 +17,15 @@ export const BUDGET = [
 ]
 
 /**
- * What a service has used up so far: processor time of its processes (not of clients, satellite and witnesses), by the names that
- * Node gives its threads, and bytes of PostgreSQL's write-ahead log.
+ * Reads what a service has used so far: bytes of PostgreSQL's write-ahead log, and processor time of its processes by thread name. Clients,
+ * satellite and witnesses don't count.
  */
 export async function readBudget(deps: Pick<Bench, 'postgres'> & Pick<PostgresClient, 'query'>, { stack }: Measured) {
   const pids = stack.pids()
   const coordinator = await readNode(pids.coordinator)
   const enclave = await readNode(pids.enclave)
   const sessions = await Promise.all((await deps.postgres.findPids()).map((pid) => readTime(`${pid}`)))
-  // Those of sessions that have ended are the server's.
+  // PostgreSQL's main process accumulates the time of sessions that have ended.
   const database = sessions.reduce((sum, { own, ended }) => sum + own + ended, 0)
   const [wal] = await deps.query<{ bytes: string }>(`select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') as bytes`)
   const times = [...coordinator, ...enclave, database]
@@ -33,7 +33,7 @@ export async function readBudget(deps: Pick<Bench, 'postgres'> & Pick<PostgresCl
   return { ...Object.fromEntries(BUDGET.map((name, index) => [name, values[index] ?? 0])), 'WAL B': Number(wal?.bytes) }
 }
 
-/** Processor time of a process that may have ended, by thread: main, workers and all others. */
+/** Processor time of a process by thread: main, workers and all others. Zero if the process has ended. */
 async function readNode(pid: number | undefined): Promise<[number, number, number]> {
   const all = await readTime(`${pid}`)
   const main = await readTime(`${pid}/task/${pid}`)
@@ -43,10 +43,10 @@ async function readNode(pid: number | undefined): Promise<[number, number, numbe
   return [main.own, workers, all.own - main.own - workers]
 }
 
-/** In microseconds; `ended` is that of children that were waited for. */
+/** In microseconds. `ended` is the time of exited child processes. */
 export async function readTime(process: string) {
   const stat = await readFile(`/proc/${process}/stat`, 'utf8').catch(() => '')
-  // A name may have spaces and parentheses of its own.
+  // A process name may contain spaces and parentheses.
   const end = stat.lastIndexOf(')')
   const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = stat
     .slice(end + 2)

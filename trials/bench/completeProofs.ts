@@ -6,8 +6,7 @@ import type { PipelineStore } from '../../services/coordinator/src/store/openSto
 const CHAIN_ID = 84_532
 
 /**
- * Takes signed proofs to `complete` with the pipeline's own code and rows, but neither IPFS nor chain: their receipts are real, the
- * transactions that published them are not.
+ * Completes signed proofs with the pipeline's code and rows but without IPFS or a chain: the receipts are real, their transactions aren't.
  */
 export async function completeProofs(
   { pinning, publications }: Pick<PipelineStore, 'pinning' | 'publications'>,
@@ -16,7 +15,7 @@ export async function completeProofs(
 ): Promise<void> {
   for (const slug of slugs) {
     const work = await pinning.findPin(slug)
-    if (work === undefined) throw new Error('a proof is not there')
+    if (work === undefined) throw new Error('proof not found')
     const { receipt } = assembleReceipt(work)
     await pinning.freezeReceipt({ slug, bytes: receipt.bytes })
     await pinning.completePin({ slug, cid: receipt.cid, now: Date.now() })
@@ -36,7 +35,7 @@ export async function completeProofs(
     now: Date.now(),
   })
   const open = (await publications.findOpen(CHAIN_ID)).find((publication) => publication.nonce === nonce)
-  if (!isClaimed || open === undefined) throw new Error('the proofs were not claimed')
+  if (!isClaimed || open === undefined) throw new Error('failed to claim the proofs for a publication')
   await publications.confirm({ id: open.id, txHash: hash, blockNumber: 1 })
   if (isFinal) await publications.finish({ id: open.id })
 }

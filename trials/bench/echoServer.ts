@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Node with nothing to do: what any answer of `BODY_BYTES` bytes costs on this machine. */
+/** An idle Node server: the cost of any answer of `BODY_BYTES` bytes on this machine. */
 const body = JSON.stringify('x'.repeat(Number(process.env.BODY_BYTES ?? '0') - 2))
 const headers = {
   'content-type': 'application/json',
   'content-length': Buffer.byteLength(body),
-  // Only for the proxy that both are measured behind.
+  // Lets nginx cache it when both are measured through a cache.
   'cache-control': 'public, max-age=3600',
 }
 const server = createServer((_, outgoing) => outgoing.writeHead(200, headers).end(body))

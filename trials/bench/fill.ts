@@ -2,29 +2,29 @@ import type { Query } from '../openQuery.ts'
 
 type Filling = {
   proofs: number
-  /** Of all proofs, as many have a receipt. Those of the others are empty. */
+  /** Number of proofs with a full-size receipt. The receipts of the others are empty. */
   sample: number
 }
 
-/** At most the size of a partition of signings. */
+/** At most the size of one partition of `signings`. */
 const PARTITION = 1_000_000
-/** Rows that one statement copies each template row to. */
+/** Copies of each template row per statement. */
 const CHUNK = 250
-/** Of these tables as many copies are made as gives one user for so many proofs. */
+/** These tables get fewer copies, so that each user has about this many proofs. */
 const PROOFS_PER_USER = 10
 const ofPeople = ['users', 'wallets', 'sessions']
 
 const toUuid = (column: string, copy = 'k') => `md5(${column}::text || ${copy})::uuid`
 const toHash = (column: string) => `sha256(${column} || int8send(k))`
-/** More than there are real rows. */
+/** More than the number of template rows. */
 const STRIDE = 1_000
 const toNumber = (column: string) => `${column} + k * ${STRIDE}`
 const slug = `rtrim(translate(encode(decode(md5(slug || k), 'hex'), 'base64'), '+/', '-_'), '=')`
-/** The last of all was made now, the first a day ago. */
+/** Spreads the copies over the last day. */
 const time = `now() - interval '1 day' * (1 - k / $copies::float8)`
 const heavyWallet = `(select id from wallets order by created_at, id limit 1)`
 
-/** What differs in copy `k` of a row, by table and column. */
+/** The columns that differ in copy `k` of a row, by table. */
 const COPIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   users: { id: toUuid('id'), subject: 'subject || k' },
   wallets: { id: toUuid('id'), user_id: toUuid('user_id') },
@@ -34,7 +34,7 @@ const COPIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   signings: {
     id: toNumber('id'),
     verification_id: toNumber('verification_id'),
-    // The same digest and hash, with which the facts are packed. No index has them.
+    // Digest and hash stay the same: they are packed with the other facts, and no index covers them.
     created_at: time,
     wallet_id: `case when k % 100 = 0 then ${heavyWallet} else ${toUuid('wallet_id', '(1 + k % $people)')} end`,
   },
@@ -61,9 +61,8 @@ const COPIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 /**
- * Copies the rows that real proofs have left in every table, by SQL. All are at most a day old, no sweep has deleted a claim of entropy
- * or a finished job yet, and one wallet has 1 % of all proofs. Without triggers and foreign keys, which guard against unknown rows; the
- * checks of columns hold here too.
+ * Fills every table with copies of the rows that real proofs left there. All rows are at most a day old, no cleanup has run yet, and one
+ * wallet has 1 % of all proofs. Triggers and foreign keys are off during the copy; column checks still apply.
  */
 export async function fill(
   query: Query,
@@ -105,6 +104,6 @@ export async function fill(
   for (const table of ['verifications', 'publications']) {
     await query(`select setval(pg_get_serial_sequence('${table}', 'id'), (select max(id) from ${table}))`)
   }
-  onProgress('vacuum and analyse')
+  onProgress('running vacuum and analyze')
   for (const table of Object.keys(COPIES)) await query(`vacuum (analyze) ${table}`)
 }

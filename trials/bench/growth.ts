@@ -9,11 +9,11 @@ import { describeTurns, measureLanes, type Report, type Run } from './report.ts'
 import { type Bench, openBench } from './stack.ts'
 
 const CONNECTIONS = [16, 64]
-/** Real proofs, in one publication, whose rows are copied; as many again are still to be pinned or published. */
+/** Real proofs in one publication, whose rows are copied. The same number again is left unpublished. */
 const REAL = 200
-/** Proofs of each database that have a receipt of real size: as many in the large one as in the small. */
+/** Proofs with a receipt of real size, the same number in both databases. */
 const SAMPLE = 10_000
-/** The one server that serves both has what a small production server has. */
+/** Settings of a small production server. One server serves both databases. */
 const SETTINGS = { shared_buffers: '512MB', max_wal_size: '4GB' }
 const FULL = { small: 10_000, large: 1_000_000, sliceMs: 1_500 }
 const QUICK = { small: 2_000, large: 20_000, sliceMs: 300 }
@@ -26,7 +26,7 @@ const SLOWEST = 'slowest ms'
 const WARM = 2
 const REPEATS = 15
 
-/** The statements that the service runs periodically, whatever the load: by name, with the store's own code. */
+/** The service's periodic statements, run with the store's code. */
 const periodic: Readonly<Record<string, (stores: Stores) => Promise<unknown>>> = {
   'sweep for proofs without a job (every 10 s)': ({ pipeline }) => pipeline.enqueueMissing({ now: Date.now() }),
   'open proofs (metrics)': ({ pipeline }) => pipeline.countOpenProofs(),
@@ -35,8 +35,8 @@ const periodic: Readonly<Record<string, (stores: Stores) => Promise<unknown>>> =
   'publications that are not final': ({ pipeline }) => pipeline.publications.findOpen(CHAIN_ID),
   'next nonce of the publisher': ({ pipeline }) =>
     pipeline.publications.findNextNonce({ chainId: CHAIN_ID, account: `0x${'22'.repeat(20)}` }),
-  'claim of an entropy sample, old ones pruned': ({ store }) => store.claimSamples([createTestWitness()], Date.now()),
-  'sign-in begun long ago, expired ones deleted': ({ store }) =>
+  'claim an entropy sample, delete old ones': ({ store }) => store.claimSamples([createTestWitness()], Date.now()),
+  'take a sign-in, delete expired ones': ({ store }) =>
     store.takeLogin({ id: 'none', stateHash: '00'.repeat(32), now: Date.now() }),
   'newest transactions of a wallet with 1 % of all proofs': ({ store, heavyUser }) =>
     store.listTransactions({ userId: heavyUser, limit: 21, before: undefined }),
@@ -44,13 +44,13 @@ const periodic: Readonly<Record<string, (stores: Stores) => Promise<unknown>>> =
     store.listTransactions({ userId: heavyUser, limit: 21, before: '1900' }),
 }
 
-/** The same load on two databases of one server, of which one has a hundred times as many proofs, in turns. */
+/** Compares the same load, in turns, on two databases of one server, one with a hundred times as many proofs. */
 export function benchGrowth(run: Run): Promise<Report[]> {
   return withScope(async (scope) => {
     const { small, large, sliceMs } = run.isQuick ? QUICK : FULL
     const bench = await openBench(scope, SETTINGS)
     const sides = [await startSide(bench, small, run.say), await startSide(bench, large, run.say)] as const
-    run.say('periodic statements')
+    run.say('timing the periodic statements')
     const stores = [await openSide(sides[0]), await openSide(sides[1])] as const
     const statements = await timePeriodic(stores)
     for (const { store } of stores) await store.close()
@@ -99,7 +99,7 @@ async function startSide({ start }: Bench, proofs: number, say: (text: string) =
     await fill(query, { proofs, sample: SAMPLE }, (text) => say(`${toText(proofs)} proofs: ${text}`))
     const open = await signMany(service, { ...service, count: REAL })
     await completeProofs(pipeline, open.slice(0, REAL / 2), { isPublished: false })
-    // Otherwise it would fall into the run.
+    // Otherwise a checkpoint would fall into the measurement.
     await query('checkpoint')
     const [size] = await query<{ bytes: string }>('select pg_database_size(current_database()) as bytes')
     const withReceipt = `select slug from proofs join receipts using (signing_id) where status = 'complete' and length(bytes) > 3`
@@ -119,14 +119,14 @@ async function openSide({ databaseUrl }: Side): Promise<Stores> {
   return { ...(await openStores({ databaseUrl })), heavyUser: heavy?.id ?? '' }
 }
 
-/** Measures each statement on each database, in turns, in ms. Adds the times of the one that is slowest on the last database. */
+/** Times each statement on each database, in turns, in ms. Adds the statement that is slowest on the large database. */
 async function timePeriodic(sides: readonly Stores[]): Promise<Record<string, number[]>[]> {
   const found = sides.map(() => ({}) as Record<string, number[]>)
   for (const [name, run] of Object.entries(periodic)) {
     for (let turn = 0; turn < WARM + REPEATS; turn++) {
       for (const [index, side] of sides.entries()) {
         const ms = await time(() => run(side))
-        // The first read pages that a running service has at hand.
+        // The first runs read pages that a running service has cached.
         if (turn < WARM) continue
         const times = found[index] as Record<string, number[]>
         times[name] = [...(times[name] ?? []), ms]

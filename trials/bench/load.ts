@@ -4,27 +4,26 @@ import type { Approval, Hex } from '@countersign/protocol'
 import { APP_ORIGIN } from '@countersign/testing/launcher'
 import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 
-/** Of each simulated quote. */
+/** Time that each simulated quote takes. */
 export const QUOTE_MS = 39
 
-/** One connection that sends prepared requests and waits for each whole answer. */
+/** One connection that sends prepared requests and waits for each answer. */
 export type Caller = { call(request: Buffer): Promise<string>; close(): void }
 
-/** The bytes of a request. */
 export function toRequest(start: string, headers: Record<string, string> = {}, body = ''): Buffer {
   const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   const lines = Object.entries({ host: 'localhost', ...headers, ...length }).map((line) => line.join(': '))
   return Buffer.from(`${start} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** A client library would cost more than what is measured, on the same two cores. So this reads just enough HTTP. */
+/** Reads just enough HTTP. A client library would use more of the two cores than the measured service. */
 export async function connectCaller(url: string): Promise<Caller> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   socket.setNoDelay(true)
   await once(socket, 'connect')
   let received = ''
-  /** Of the whole answer, once its head is there. */
+  /** Length of the whole answer, once its headers have arrived. */
   let length: number | undefined
   let waiting: PromiseWithResolvers<string> | undefined
   socket.setEncoding('latin1')
@@ -56,26 +55,25 @@ function readLength(received: string): number | undefined {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const length = /\r\ncontent-length: (\d+)/i.exec(received.slice(0, end))?.[1]
-  if (length === undefined) throw new Error('an answer without a length cannot be read here')
+  if (length === undefined) throw new Error('expected an answer with content-length')
   return end + 4 + Number(length)
 }
 
-/** Where each connection takes its next request from. */
+/** Returns the next request of a connection. */
 type Requests = (connection: number) => Buffer
 
 /**
- * How long answers took, and how many there were. The rate is that of callers that always wait for one answer, by their mean wait
- * (Little's law): a count within a second would depend on where a batch ends. The first answer of each caller is in the count only:
- * the first callers find no queue, and would make the rate of short slices too high.
+ * Latencies and number of answers. The rate follows from the mean latency (Little's law), because a count per second depends on where a batch
+ * ends. The first answer of each caller counts only in `count`: it meets no queue and would inflate the rate of short slices.
  */
 export type Answered = { rate: number; latencies: number[]; count: number }
 
-/** A backlog of more connections makes some callers try again after a second. */
+/** With more connections at once, some overflow the listen backlog and retry after a second. */
 const CONNECT_TOGETHER = 128
 
-/** Each connection asks again as soon as it is answered, until the time is over. Then all wait for their last answer. */
+/** Each connection sends its next request as soon as it has an answer, until the time is over. Then all wait for their last answer. */
 async function applyLoad(parameters: {
-  /** Connections take turns. */
+  /** Used in turn by the connections. */
   urls: readonly string[]
   connections: number
   sliceMs: number
@@ -97,7 +95,7 @@ async function applyLoad(parameters: {
       const answer = await caller.call(next(connection))
       if (!answer.startsWith('HTTP/1.1 200')) {
         const body = answer.slice(answer.indexOf('\r\n\r\n')).trim()
-        throw new Error(`not answered: ${answer.slice(0, 12)} ${body.slice(0, 400)}`)
+        throw new Error(`request failed: ${answer.slice(0, 12)} ${body.slice(0, 400)}`)
       }
       count++
       if (answers > 0) latencies.push(performance.now() - sentAt)
@@ -105,7 +103,7 @@ async function applyLoad(parameters: {
   })
   const timer = new Promise((resolve) => setTimeout(resolve, sliceMs))
   try {
-    // A caller that fails ends it at once.
+    // A failed caller ends the slice immediately.
     await Promise.race([timer, Promise.all(all)])
     isOver = true
     await Promise.all(all)
@@ -117,7 +115,7 @@ async function applyLoad(parameters: {
   }
 }
 
-/** The session cookies of this many users. */
+/** Signs in this many users and returns their session cookies. */
 export async function signInAll({ url }: { url: string }, users: number): Promise<string[]> {
   const cookies: string[] = []
   for (const { sub } of createAccounts(users)) {
@@ -131,22 +129,22 @@ export async function signInAll({ url }: { url: string }, users: number): Promis
 /** A vault that a user signs with, and its approvers. */
 export type LoadedVault = { address: Hex; approve(digest: Hex): Approval[] }
 
-/** Users that sign with their own wallets or with a vault each, or callers that repeat the same requests. */
+/** Users that sign with their own wallet or with a vault each, or callers that repeat the same requests. */
 export type Load = { urls: readonly string[] } & (
   | { cookies: readonly string[]; vaults?: readonly LoadedVault[] | undefined }
   | { requests: readonly Buffer[] }
 )
 
-/** Requests made before the clock runs, each for a transaction that was never signed before. */
+/** Prepares requests before the measurement, each for a new transaction. */
 function prepareSignings(parameters: {
   cookies: readonly string[]
-  /** Of the same users, in their order. */
+  /** In the order of `cookies`. */
   vaults?: readonly LoadedVault[] | undefined
   connections: number
   count: number
 }): Requests {
   const { cookies, vaults, connections, count } = parameters
-  // Somewhere in so many that no two calls meet.
+  // A random start, so that no two calls use the same nonces.
   let nextNonce = Math.floor(Math.random() * 2 ** 48)
   const queues = Array.from({ length: connections }, (_, connection) => {
     const user = connection % cookies.length
@@ -156,7 +154,7 @@ function prepareSignings(parameters: {
   })
   return (connection) => {
     const request = queues[connection]?.next().value
-    if (request === undefined) throw new Error('too few requests were prepared')
+    if (request === undefined) throw new Error('ran out of prepared requests')
     return request
   }
 }
@@ -183,7 +181,7 @@ export async function signMany(
       for (let left = Math.min(share, count - connection * share); left > 0; left--) {
         const answer = await caller.call(next(connection))
         const slug = /"slug":"([^"]+)"/.exec(answer)?.[1]
-        if (slug === undefined) throw new Error(`not signed: ${answer.slice(0, 400)}`)
+        if (slug === undefined) throw new Error(`signing failed: ${answer.slice(0, 400)}`)
         slugs.push(slug)
       }
     } finally {
@@ -194,12 +192,11 @@ export async function signMany(
   return slugs
 }
 
-/** More than any machine answers in a second. */
+/** Upper bound of answers per second on any machine. */
 const MAX_PER_SECOND = 4_000
-/** Requests that each connection has beyond that: some are answered before others. */
+/** Extra requests per connection, because some connections get more answers than others. */
 const SPARE_EACH = 4
 
-/** Prepares the requests, and then applies the load. */
 export function loadOnce(load: Load, connections: number, sliceMs: number): Promise<Answered> {
   const { urls } = load
   if ('requests' in load) {
@@ -207,7 +204,7 @@ export function loadOnce(load: Load, connections: number, sliceMs: number): Prom
     const next = () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
     return applyLoad({ urls, connections, sliceMs, next })
   }
-  // Nobody is answered sooner than a quote is made, and one coordinator may have two enclaves.
+  // No answer is faster than a quote, and a coordinator may have two enclaves.
   const most = Math.min((MAX_PER_SECOND * sliceMs) / 1000, (2 * connections * sliceMs) / QUOTE_MS)
   const next = prepareSignings({ ...load, connections, count: Math.ceil(most) + SPARE_EACH * connections })
   return applyLoad({ urls, connections, sliceMs, next })

@@ -11,12 +11,12 @@ const BACKLOG = 5_000
 const ONE_BY_ONE = 40
 const POLL_MS = 20
 const LIMIT_MS = 600_000
-/** One proof in so many is polled while the clock runs. */
+/** One of this many proofs is polled during the measurement. */
 const STEP = 25
-/** On top of the newest one. */
+/** Blocks to mine until events are final. */
 const FINAL_BLOCKS = 100
 
-/** A service and its worker are known by its API only: with `--against` another checkout has a schema of its own. */
+/** Reads progress through the API only: with `--against`, the other checkout has its own schema. */
 export async function benchPipeline(run: Run): Promise<Report[]> {
   const backlog = run.isQuick ? 200 : BACKLOG
   const oneByOne = run.isQuick ? 4 : ONE_BY_ONE
@@ -26,8 +26,8 @@ export async function benchPipeline(run: Run): Promise<Report[]> {
     {
       suite: 'pipeline',
       setting:
-        `From signed to \`complete\`, receipts of version 2: a backlog of ${backlog} that the worker finds at its start, and ${oneByOne} one ` +
-        `by one; embedded IPFS node, local chain that mines at once. Bytes in PostgreSQL for each when all are final, and without the job queue` +
+        `Time from signed to \`complete\`, receipts of version 2: a backlog of ${backlog} that the worker finds at startup, and ${oneByOne} one ` +
+        `by one; embedded IPFS node, local chain that mines immediately. Bytes in PostgreSQL per proof once all are final, with and without the job queue` +
         `${run.against ? `. Old: ${await readCommit(run.against)}` : ''}.`,
       columns: ['/s', 'gas', 'B', 'B of tables'],
       rows,
@@ -44,7 +44,7 @@ function measure({ say }: Run, prefix: string, checkout: string | undefined, { b
     scope.add(chain, ({ stop }) => stop())
     const service = await (await openBench(scope)).start({ receipts: 2, ...(checkout && { checkout }) })
     const readSizes = async () => {
-      // Not by the store, which takes no schema but its own.
+      // Not through the store, which rejects the other checkout's schema.
       const [row] = await askPostgres<{ all: string; tables: string }>(
         service.databaseUrl,
         `select pg_database_size(current_database()) as all, (select sum(pg_total_relation_size(oid)) from pg_class
@@ -52,13 +52,13 @@ function measure({ say }: Run, prefix: string, checkout: string | undefined, { b
       )
       return { all: Number(row?.all), tables: Number(row?.tables) }
     }
-    /** Until the answer for each has this text. */
+    /** Waits until the answer for each proof contains the text. */
     const untilAll = async (slugs: readonly string[], text: string) => {
       const caller = scope.add(await connectCaller(service.url), async ({ close }) => close())
       for (const slug of slugs) {
         const request = toRequest(`GET /proof/${slug}`)
         const isDone = async () => (await caller.call(request)).includes(text)
-        if (!(await until(isDone, LIMIT_MS, POLL_MS))) throw new Error(`${slug} has not become ${text}`)
+        if (!(await until(isDone, LIMIT_MS, POLL_MS))) throw new Error(`timed out waiting for ${text} in proof ${slug}`)
       }
     }
     const restart = async (changes: Record<string, string>) => {
@@ -66,7 +66,7 @@ function measure({ say }: Run, prefix: string, checkout: string | undefined, { b
       await service.stack.startCoordinator(changes)
       await service.stack.untilReady()
     }
-    /** Signs before or within the time that counts. */
+    /** Measures `run`, which publishes `count` proofs. */
     const publish = async (count: number, run: () => Promise<void>) => {
       const before = await sumGas(chain.url)
       const start = performance.now()
@@ -75,14 +75,14 @@ function measure({ say }: Run, prefix: string, checkout: string | undefined, { b
       return { '/s': [count / seconds], gas: [((await sumGas(chain.url)) - before) / count] }
     }
 
-    say(`${prefix}${oneByOne} one by one`)
+    say(`${prefix}publishing ${oneByOne} one by one`)
     await restart(env)
     const alone = await publish(oneByOne, async () => {
       for (let count = 1; count <= oneByOne; count++) {
         await untilAll(await signMany(service, { ...service, count: 1, connections: 1 }), COMPLETE)
       }
     })
-    say(`${prefix}${backlog} by the worker`)
+    say(`${prefix}publishing a backlog of ${backlog}`)
     await restart({ ...env, WORKER: 'off' })
     const before = await readSizes()
     const slugs = await signMany(service, { ...service, count: backlog })
@@ -106,10 +106,10 @@ function measure({ say }: Run, prefix: string, checkout: string | undefined, { b
 }
 
 const COMPLETE = '"status":"complete"'
-/** Only caches may keep a proof whose event is final. */
+/** Only a proof with a final event may be cached publicly. */
 const FINAL = 'cache-control: public'
 
-/** Gas of all blocks of the chain. Only the publisher sends transactions while proofs are published. */
+/** Gas used in all blocks. Only the publisher sends transactions during the measurement. */
 async function sumGas(url: string): Promise<number> {
   const call = async (method: string, params: unknown[]) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })

@@ -15,13 +15,13 @@ import { openBench, startProgram } from './stack.ts'
 
 const CONNECTIONS = [1, 64]
 const CACHE_CONNECTIONS = [64]
-/** Of each state. */
+/** Number of proofs in each state. */
 const PROOFS = 100
 const WARM_SLICES = 4
 
 /**
- * `GET /proof/:slug` of complete proofs with their receipts, in turns with an echo server that answers as many bytes: by themselves, and
- * both behind one nginx that caches what its headers allow.
+ * `GET /proof/:slug` of complete proofs, in turns with an echo server that returns as many bytes: directly, and both behind one nginx with a
+ * cache.
  */
 export function benchReads(run: Run): Promise<Report[]> {
   const sliceMs = run.isQuick ? 300 : 1_500
@@ -29,9 +29,9 @@ export function benchReads(run: Run): Promise<Report[]> {
   return withScope(async (scope) => {
     const bench = await openBench(scope)
     const nginx = findProgram('nginx')
-    if (nginx === undefined) run.say('nginx is not here: nothing is read through a cache')
+    if (nginx === undefined) run.say('nginx not found: skipping reads through a cache')
     const rows = new Map<string, Record<string, readonly number[]>>()
-    /** Names of columns begin with what was measured; the processor time of a read is at most connections. */
+    /** Prefixes the column names. Processor time is measured at the highest number of connections only. */
     const add = (prefix: string, measured: readonly Row[]) => {
       for (const { name, cells } of measured) {
         const renamed = Object.entries(cells).map(([column, values]) => [`${prefix}${column}`, values])
@@ -68,8 +68,8 @@ export function benchReads(run: Run): Promise<Report[]> {
       add(`v${receipts} nginx`, await measureLanes(run, cached, { ...how, connections: CACHE_CONNECTIONS }))
     }
     const setting =
-      `\`GET /proof/:slug\` on PostgreSQL with receipts of version 1 and 2 (v1 and v2; ${sizes.join(' and ')} bytes): reads a second (@) ` +
-      `and p99 in ms at 1 and 64 connections, µs of the server's processor, and behind nginx with its cache; ${describeTurns(run, sliceMs)}.`
+      `\`GET /proof/:slug\` on PostgreSQL with receipts of version 1 and 2 (v1 and v2; ${sizes.join(' and ')} bytes): reads per second (@) ` +
+      `and p99 in ms at 1 and 64 connections, µs of processor time per read, and reads through a caching nginx; ${describeTurns(run, sliceMs)}.`
     return [
       {
         suite: 'reads',
@@ -96,7 +96,7 @@ export function benchReads(run: Run): Promise<Report[]> {
   })
 }
 
-/** One process of nginx, and a port of it for each server behind it. What they allow is cached for all. */
+/** Starts one caching nginx with a port for each target. */
 async function startCache(scope: Scope, program: string, targets: readonly string[]): Promise<string[]> {
   const folder = await scope.createFolder()
   const ports = await findFreePorts(targets.length)

@@ -16,7 +16,7 @@ const report: Report = {
   ],
 }
 
-test('a table has medians of turns, and of the ratios of each turn', () => {
+test('a table shows the median of the turns and of the ratios of each turn', () => {
   expect(toReportTable(report)).toEqual({
     head: ['sign', '@1', '@64'],
     rows: [
@@ -27,10 +27,10 @@ test('a table has medians of turns, and of the ratios of each turn', () => {
   })
 })
 
-test.each(['', '1,x', '0', '1.5', '2000'])('refuses %j as numbers of connections', (text) => {
+test.each(['', '1,x', '0', '1.5', '2000'])('rejects --connections %j', (text) => {
   expect(() => readConnections(text)).toThrow(WrongArgumentError)
 })
 
-test('measures fewer connections first', () => {
+test('sorts the numbers of connections', () => {
   expect(readConnections('64,1')).toEqual([1, 64])
 })

@@ -3,34 +3,32 @@ import { type Table, toFigure } from '../table.ts'
 import { WrongArgumentError } from '../trial.ts'
 import { type Load, loadOnce } from './load.ts'
 
-/** By column, one value for each turn. The same turns of all rows are at the same places. */
+/** Values by column, one for each turn. Index n is the same turn in all rows. */
 export type Row = { name: string; cells: Readonly<Record<string, readonly number[]>> }
 
-/** What a suite has measured. */
 export type Report = {
   suite: string
-  /** What was measured on what, in a sentence or two. */
+  /** What the suite measures and under which conditions, in a sentence or two. */
   setting: string
-  /** The columns that the table shows. The rows may have more. */
+  /** Columns of the table. Rows may have more. */
   columns: readonly string[]
   rows: readonly Row[]
-  /** Names of two rows: the first divided by the second, turn by turn. */
+  /** Pairs of row names: the first is divided by the second, turn by turn. */
   ratios?: readonly (readonly [string, string])[]
 }
 
-/** How a suite is run. */
 export type Run = {
-  /** Each round has `TURNS` turns of all candidates. */
+  /** Each has `TURNS` turns of all lanes. */
   rounds: number
-  /** Small sizes, to try a suite out: the figures mean little. */
+  /** Small sizes for a trial run. The figures mean little. */
   isQuick: boolean
-  /** Evidence to measure on. */
+  /** Folder of evidence to measure with. */
   fixtures: string
-  /** Another checkout, to measure along with this one. */
+  /** Folder of another checkout to compare with. */
   against: string | undefined
-  /** How many callers sign. */
+  /** Numbers of connections for signing. */
   connections: readonly number[]
-  /** Of signing, only the lanes with this word in their names. */
+  /** Runs only the signing lanes with this text in their names. */
   lanes: string
   say(text: string): void
 }
@@ -40,18 +38,20 @@ export type Suite = (run: Run) => Promise<readonly Report[]>
 export type Lane = {
   name: string
   load: Load
-  /** Measured at these only. The figures for more connections are those for the largest of these: further callers would only wait longer. */
+  /**
+   * Limits the measurement to these numbers of connections. Larger numbers repeat the figures of the largest, because more callers would only
+   * wait longer.
+   */
   connections?: readonly number[]
-  /** Counters that only grow. Read around each slice at the most connections, and divided by its answers. */
+  /** Counters that only grow, read around each slice at the highest number of connections and divided by its answers. */
   count?(): Promise<Readonly<Record<string, number>>>
 }
 
-/** Turns in a round. */
 const TURNS = 4
 
 /**
- * All lanes at each number of connections, in turns, back and forth: slow changes of the machine affect all alike. Columns are `@64`,
- * answers a second at 64 connections, `p50@64` and `p99@64` in milliseconds, and what a lane counts.
+ * Measures all lanes at each number of connections, in turns, back and forth, so that slow changes of the machine affect all alike. Columns:
+ * `@64` for answers per second at 64 connections, `p50@64` and `p99@64` in milliseconds, and the lane's counters.
  */
 export async function measureLanes(
   { rounds, isQuick, say }: Pick<Run, 'rounds' | 'isQuick' | 'say'>,
@@ -95,7 +95,7 @@ export async function measureLanes(
 export const describeTurns = ({ rounds }: Run, sliceMs: number) =>
   `medians of ${TURNS * rounds} turns of ${sliceMs / 1000} s`
 
-/** Medians of the turns, and below them those of the ratios of each turn. */
+/** Renders the medians of the turns, followed by the medians of the ratios of each turn. */
 export function toReportTable({ suite, columns: wanted, rows, ratios = [] }: Report): Table {
   const columns = wanted.filter((column) => rows.some(({ cells }) => cells[column]))
   const toCells = (name: string, read: (column: string) => readonly number[] | undefined) => [
@@ -119,14 +119,13 @@ export function toReportTable({ suite, columns: wanted, rows, ratios = [] }: Rep
   }
 }
 
-/** Divides turn by turn. */
 function divide(top: readonly number[] = [], bottom: readonly number[] = []): number[] {
   return top.flatMap((value, turn) => (bottom[turn] === undefined ? [] : [value / bottom[turn]]))
 }
 
-/** Parses `--connections`. Returns the numbers in rising order. */
+/** Parses `--connections`. Returns the numbers in ascending order. */
 export function readConnections(text: string): number[] {
   const all = text.split(',').map(Number)
   if (all.every((each) => Number.isSafeInteger(each) && each > 0 && each <= 1024)) return all.toSorted((a, b) => a - b)
-  throw new WrongArgumentError(`--connections is ${text}: expected numbers from 1 to 1024`)
+  throw new WrongArgumentError(`invalid --connections ${text}: expected numbers from 1 to 1024`)
 }

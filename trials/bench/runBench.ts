@@ -19,27 +19,27 @@ const suites: Readonly<Record<string, Suite>> = {
 
 const options = {
   rounds: count(3, 'rounds of four turns each', { most: 999 }),
-  connections: { ...word('N,N', 'at which signing is measured (default 1,16,64,256)'), default: '1,16,64,256' },
-  lanes: word('WORD', 'of signing, only the lanes with this word in their names'),
-  against: word('DIR', 'another checkout, ready to run, whose service sign and pipeline measure along with this one'),
-  json: word('FILE', 'writes every turn of the result, with what the machine is'),
-  quick: flag('small sizes, to try it out: the figures mean little'),
+  connections: { ...word('N,N', 'numbers of connections for signing (default 1,16,64,256)'), default: '1,16,64,256' },
+  lanes: word('WORD', 'run only the signing lanes with this text in their names'),
+  against: word('DIR', 'another checkout, ready to run, to compare with in sign and pipeline'),
+  json: word('FILE', 'write the values of every turn and a description of the machine to a file'),
+  quick: flag('small sizes for a trial run: the figures mean little'),
   fixtures: {
-    ...word('DIR', 'evidence to measure on; simulated evidence if it is not there'),
+    ...word('DIR', 'folder of evidence to verify; simulated if missing'),
     default: '../shared/fixtures',
   },
 }
 type Options = Values<typeof options>
 
 export const bench: Trial = {
-  summary: 'Measures the service, one suite after the other, and prints a table for each.',
+  summary: 'Measures the service suite by suite and prints a table for each.',
   names: Object.keys(suites),
   options,
   example: 'sign --rounds 1 --against ../before',
   run: runBench,
 }
 
-/** Measures one suite after the other. The results of the others stand if one fails. */
+/** Runs the suites one after the other. A failed suite doesn't affect the results of the others. */
 export async function runBench({ say }: TrialDeps, options: Options, names: readonly string[]): Promise<Outcome> {
   const { rounds, json, quick, fixtures, against, lanes } = options
   const connections = readConnections(options.connections)

@@ -13,13 +13,13 @@ import { type LoadedVault, QUOTE_MS } from './load.ts'
 import { describeTurns, type Lane, measureLanes, type Report, type Row, type Run } from './report.ts'
 import { type Changes, type Measured, openBench } from './stack.ts'
 
-/** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
+/** Code runs several times faster after a few thousand calls, once the engine has compiled it. */
 const WARM_SLICES = 6
-/** A quote serves one of them: more callers would only wait longer for their turn. */
+/** One quote per signature: more callers would only wait longer. */
 const SINGLE_CONNECTIONS = [1, 16]
-/** Where what they compare shows. */
+/** At low numbers of connections these lanes don't differ. */
 const BUSY_CONNECTIONS = [64, 256]
-/** To each witness and back. */
+/** Round trip to each witness. */
 const DISTANCE_MS = 20
 const APPROVAL_MS = 12 * 3_600_000
 const LESS_QUOTE = `p50@1-${QUOTE_MS}`
@@ -32,7 +32,7 @@ const route: BackendLog['route'] = async ({ url }, inner) => {
   return inner.add(far, ({ stop }) => stop()).url
 }
 
-/** By name, and those of the other checkout by their name with `old ` in front. */
+/** Lanes by name. Those of the other checkout have the prefix `old `. */
 const LANES: readonly {
   name: string
   changes: Changes
@@ -59,14 +59,14 @@ const RATIOS = [
 ] as const
 
 /**
- * `POST /sign/digest` on PostgreSQL with every check on, and what a signature costs of processor and write-ahead log. With `--against`
- * another checkout takes turns.
+ * Measures `POST /sign/digest` on PostgreSQL with every check on: rate, latency, processor time and write-ahead log per signature. With
+ * `--against`, another checkout takes turns.
  */
 export function benchSign(run: Run): Promise<Report[]> {
   return withScope(async (scope) => {
     const { against, connections, isQuick, lanes: word } = run
     const sliceMs = isQuick ? 600 : 1_500
-    // A checkpoint within the run would have whole pages written to the log again.
+    // After a checkpoint, PostgreSQL would write full pages to its log again.
     const bench = await openBench(scope, { checkpoint_timeout: '1d', max_wal_size: '16GB' })
     const { query } = scope.add(await connectPostgres(bench.postgres.url), ({ end }) => end())
     const lanes: Lane[] = []
@@ -97,8 +97,8 @@ export function benchSign(run: Run): Promise<Report[]> {
       {
         suite: 'sign',
         setting:
-          `\`POST /sign/digest\` with receipts 1 (v1) or 2 (v2): signatures a second (@), p50 and p99 in ms at so many connections; ` +
-          `processor time and WAL for each at ${most}. Quotes of ${QUOTE_MS} ms; two of three witnesses, ${DISTANCE_MS} ms away, cosign; ` +
+          `\`POST /sign/digest\` with receipts 1 (v1) or 2 (v2): signatures per second (@), p50 and p99 in ms at that many connections; ` +
+          `processor time and WAL per signature at ${most}. Quotes of ${QUOTE_MS} ms; two of three witnesses, ${DISTANCE_MS} ms away, cosign; ` +
           `${describeTurns(run, sliceMs)}${against === undefined ? '.' : `. Old: ${await readCommit(against)}.`}`,
         columns: [
           ...connections.map((each) => `@${each}`),
@@ -109,7 +109,7 @@ export function benchSign(run: Run): Promise<Report[]> {
       },
       {
         suite: 'budget',
-        setting: `Processor time for each signature at ${most} connections, in µs, by Linux's count for each thread.`,
+        setting: `Processor time per signature at ${most} connections, in µs, as Linux counts it for each thread.`,
         columns: BUDGET,
         rows: rows.filter(({ cells }) => BUDGET.some((name) => cells[name])),
       },
@@ -117,7 +117,7 @@ export function benchSign(run: Run): Promise<Report[]> {
   })
 }
 
-/** A vault for each user whose rules allow all that is measured, each signature with one approval. */
+/** Creates a vault for each user. Its rules allow all measured transactions with one approval. */
 async function createVaults(scope: Scope, { databaseUrl, stack, cookies }: Measured): Promise<LoadedVault[]> {
   const passkey = createQuickPasskey({ seed: 1, rpId: 'vault.example' })
   const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', maxValueWei: '1' } as const

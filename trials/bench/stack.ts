@@ -6,7 +6,7 @@ import { QUOTE_MS, signInAll } from './load.ts'
 const BATCH_LIMIT = 256
 const USERS = 8
 
-/** A service that is measured, with the cookies of its users. */
+/** A measured service with the session cookies of its users. */
 export type Measured = { urls: [string]; url: string; cookies: string[]; databaseUrl: string; stack: Backend }
 
 export type Changes = {
@@ -14,20 +14,20 @@ export type Changes = {
   receipts?: 1 | 2
   /** One by default. */
   enclaves?: 2
-  /** That of this one by default. */
+  /** Folder of the checkout to start. Default: this one. */
   checkout?: string
   log?: BackendLog
 }
 
 export type Bench = Awaited<ReturnType<typeof openBench>>
 
-/** PostgreSQL and a satellite, and any number of services that share them. */
+/** Starts PostgreSQL and a satellite, which any number of services share. */
 export async function openBench(scope: Scope, settings?: Readonly<Record<string, string>>) {
   const postgres = scope.add(await startPostgres(settings && { settings }), ({ stop }) => stop())
   const satellite = await startProgram(scope, 'satellite', 'trials/satelliteServer.ts')
   return {
     postgres,
-    /** Provider, enclaves and coordinator on a new database: nothing is limited, and nothing compiled beforehand. */
+    /** Starts provider, enclaves and coordinator on a new database, without limits or compile cache. */
     async start({ limit = BATCH_LIMIT, receipts = 1, enclaves, checkout, log }: Changes = {}): Promise<Measured> {
       const databaseUrl = await postgres.createDatabase()
       const stack = await startBackend({
@@ -53,7 +53,7 @@ export async function openBench(scope: Scope, settings?: Readonly<Record<string,
   }
 }
 
-/** A program of the bench in a separate process, with the fields of the line that says that it serves. */
+/** Starts a program in a separate process. Returns the fields of its "started" log line. */
 export async function startProgram(scope: Scope, name: string, main: string, env: Environment = {}) {
   const service = startService({ name, main: toPath(main), env, hasCompileCache: false })
   scope.add(service, ({ stop }) => stop())

@@ -18,11 +18,11 @@ import type { Report, Row, Run } from './report.ts'
 type Evidence = { label: string; quote: Uint8Array; collateral: Collateral; at: Date; roots: readonly TrustedRoot[] }
 
 const SLICE_MS = 150
-/** Turns of each for every round that is asked for: they are much shorter than those of other suites. */
+/** Turns per round. They are much shorter than those of other suites. */
 const TURNS = 5
 const WARM = 'countersign, warm'
 
-/** This verifier, cold and warm, beside the best-known ones in JavaScript and WebAssembly, on the same quote. */
+/** Compares this verifier, cold and warm, with the best-known ones in JavaScript and WebAssembly on the same quote. */
 export async function benchVerification({ fixtures, rounds: asked }: Run): Promise<Report[]> {
   const rounds = asked * TURNS
   const evidence = await readEvidence(fixtures)
@@ -39,7 +39,7 @@ export async function benchVerification({ fixtures, rounds: asked }: Run): Promi
   return [
     {
       suite: 'verification',
-      setting: `The same ${evidence.label} quote for all, cold (nothing seen before) and warm; medians of ${rounds} turns.`,
+      setting: `The same ${evidence.label} quote for all, cold (first verification) and warm; medians of ${rounds} turns.`,
       columns: ['ms'],
       rows,
       ratios: others.map(({ name }) => [name, WARM] as const),
@@ -47,7 +47,7 @@ export async function benchVerification({ fixtures, rounds: asked }: Run): Promi
   ]
 }
 
-/** The real quote that the WebAssembly verifier can judge too (it has Intel's root built in), else a simulated one. */
+/** The real quote if its fixture is there: the WebAssembly verifier has Intel's root built in. Otherwise a simulated one. */
 async function readEvidence(fixtures: string): Promise<Evidence> {
   const folder = join(fixtures, 'tdx/phala-dcap-qvl')
   if (existsSync(folder)) {
@@ -93,10 +93,7 @@ async function createOthers(evidence: Evidence): Promise<Candidate[]> {
 
 type Candidate = { name: string; run: () => unknown }
 
-/**
- * Measures candidates in turns within one run, so that whatever else the machine does disturbs all of them alike, and
- * gives the time per call of each, for every turn.
- */
+/** Measures candidates in turns, so that other load on the machine affects all alike. Returns the time per call for each turn. */
 async function takeTurns(candidates: Candidate[], rounds: number): Promise<Row[]> {
   const samples = new Map(candidates.map(({ name }) => [name, [] as number[]]))
   for (const { run } of candidates) for (let index = 0; index < 20; index++) await run()

@@ -9,17 +9,17 @@ const KEYS = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 const VALID_MS = 86_400_000
 
 export type Authority = {
-  /** Its certificate, in PEM, and the file that has it. */
+  /** Its certificate in PEM, and the file that contains it. */
   pem: string
   file: string
-  /** A certificate for this machine by name and address, and its key, in PEM. */
+  /** Issues a certificate for localhost and 127.0.0.1, with its key, in PEM. */
   issue(): Promise<{ certificate: string; key: string }>
 }
 
-/** An authority for one run, whose key nobody keeps. */
+/** Creates a certificate authority for one run. Its key stays in memory. */
 export async function createAuthority(folder: string): Promise<Authority> {
   const keys = await crypto.subtle.generateKey(KEYS, true, ['sign', 'verify'])
-  // Two of one name would be tried for each other's certificates.
+  // A unique name, because clients with two authorities of one name would try the wrong one.
   const name = `CN=Countersign trial ${randomBytes(8).toString('hex')}`
   const root = await x509.X509CertificateGenerator.createSelfSigned({
     ...toLife(),
@@ -66,7 +66,7 @@ function toLife() {
   }
 }
 
-/** From now on this process believes the authority, whoever calls. */
+/** Makes this process trust the authority for all connections. */
 export function trust({ pem }: Pick<Authority, 'pem'>) {
   setDefaultCACertificates([...getCACertificates('default'), pem])
 }

@@ -4,11 +4,11 @@ import { expect, test } from 'vitest'
 import { runCluster } from './runCluster.ts'
 
 const hasHaproxy = findProgram('haproxy') !== undefined
-if (!hasHaproxy) console.log('cluster was not tried: HAProxy is not here')
+if (!hasHaproxy) console.log('HAProxy not found: skipping the cluster test')
 
-// Every member and every fault, without logs too: npm run cluster.
+// All processes and faults, also without logs, run with: npm run cluster.
 test.runIf(hasHaproxy)(
-  'three coordinators, two workers, two enclaves, three witnesses: one dies, freezes or stops, and no request fails',
+  'no request fails when an enclave dies, a witness freezes or a coordinator stops',
   async () => {
     const options = { rounds: 0, failovers: 0, connections: '64', witnesses: true }
     const { faults, figures } = await withScope((scope) =>

@@ -7,30 +7,32 @@ import { setTimeout } from 'node:timers/promises'
 import { findChildren, isRunning, killIfThere } from '@countersign/testing'
 import { until } from '../until.ts'
 
-/** The real one, in the foreground with a master, as its image starts it. */
+/** The real HAProxy in master mode in the foreground, as its image starts it. */
 export type Haproxy = {
-  /** New processes take over the listeners; the old ones answer what they have. Resolves when the new ones serve. */
+  /** Starts new workers, which take over the listeners while the old ones finish their requests. Resolves when the new ones serve. */
   reload(): Promise<void>
-  /** Ends it with all that is under way, and starts it again. */
+  /** Kills it with all connections and starts it again. */
   restart(): Promise<void>
-  /** As Compose stops it: no new connections are taken, and it ends when those that are open have ended. Resolves when it listens no more. */
+  /**
+   * Stops it like Compose does: it accepts no new connections and exits when the open ones have ended. Resolves when it no longer listens.
+   */
   drain(): Promise<void>
   stop(): Promise<void>
 }
 
 const READY_MS = 60_000
 
-/** A file of ours with other addresses. Each must be there: what is not replaced would reach somebody else's port. */
+/**
+ * Replaces addresses in a configuration file. Throws if one is missing, because an address left in place could reach another program's port.
+ */
 export function replaceAll(text: string, changes: Readonly<Record<string, string>>): string {
   return Object.entries(changes).reduce((changed, [from, to]) => {
-    if (!changed.includes(from)) throw new Error(`${from} is not in the file`)
+    if (!changed.includes(from)) throw new Error(`${from} not found in the file`)
     return changed.replaceAll(from, () => to)
   }, text)
 }
 
-/**
- * The shell between us and it ends it when our end of the pipe closes, so that it does not outlive this process, however that dies.
- */
+/** Ends HAProxy when this process dies for any reason: the shell in between notices that its pipe was closed. */
 const GUARD = `
 exec 3<&0
 "$@" </dev/null 3<&- &
@@ -44,9 +46,9 @@ kill $guard 2>/dev/null`
 export async function startHaproxy(parameters: {
   program: string
   text: string
-  /** Where its configuration goes. */
+  /** Path to write the configuration to. */
   file: string
-  /** That it listens on. */
+  /** Port that it listens on. */
   port: number
   env?: Readonly<Record<string, string>>
   onLine?(line: string): void
@@ -61,24 +63,24 @@ export async function startHaproxy(parameters: {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     child.stdin.on('error', () => {})
-    const said: string[] = []
+    const output: string[] = []
     const found = Promise.withResolvers<number>()
-    child.once('exit', () => found.reject(new Error(`HAProxy did not start: ${said.join('\n')}`)))
+    child.once('exit', () => found.reject(new Error(`HAProxy did not start: ${output.join('\n')}`)))
     for (const input of [child.stdout, child.stderr]) {
       createInterface({ input }).on('line', (line) => {
         const pid = /^pid (\d+)$/.exec(line)?.[1]
         if (pid !== undefined) found.resolve(Number(pid))
         else onLine(line)
-        if (said.length < 20) said.push(line)
+        if (output.length < 20) output.push(line)
       })
     }
     const pid = await found.promise
     await until(async () => child.exitCode !== null || (await accepts(port)), READY_MS, 20)
-    if (!(await accepts(port))) throw new Error(`HAProxy does not serve: ${said.join('\n')}`)
+    if (!(await accepts(port))) throw new Error(`HAProxy doesn't serve: ${output.join('\n')}`)
     return { child, pid }
   }
 
-  /** The workers of today, and of before. */
+  /** Includes old workers that are still draining. */
   const listWorkers = () => findChildren(running.pid)
 
   return {
@@ -86,7 +88,7 @@ export async function startHaproxy(parameters: {
       const before = new Set(await listWorkers())
       process.kill(running.pid, 'SIGUSR2')
       const isNew = async () => (await listWorkers()).some((pid) => !before.has(pid)) && (await accepts(port))
-      if (!(await until(isNew, READY_MS, 20))) throw new Error('HAProxy does not reload')
+      if (!(await until(isNew, READY_MS, 20))) throw new Error('HAProxy did not reload in time')
     },
     async restart() {
       const all = [running.pid, ...(await listWorkers())]

@@ -14,13 +14,13 @@ import { createTx, createUser, type TestUser, toDigest } from '@countersign/test
 import type { ReceivedSignature } from '../audit.ts'
 import { until } from '../until.ts'
 
-/** One try to get a signature, by the clock of `performance`. The failure is a status with its code, or what became of the connection. */
+/** One attempt to get a signature, with times of `performance.now()`. The failure is a status with its code, or a connection error. */
 type Try = { sentAt: number; endedAt: number; failure: string | undefined }
 
 type Answer = Pick<ReceivedSignature, 'signature' | 'slug'>
 type SeenProof = Pick<ProofPayload, 'status' | 'ipfsCid'>
 
-/** Without an agent `fetch` makes the requests, which sends a request again when a reused connection turns out to be closed. */
+/** Without an agent, requests use `fetch`, which resends a request when a reused connection turns out to be closed. */
 type Person = {
   subject: string
   client: TestUser
@@ -29,40 +29,40 @@ type Person = {
   agent: Agent | PlainAgent | undefined
 }
 
-/** What people do besides signing. The rates and shares are those of a busy day. */
+/** What users do besides signing, in rates and shares of a busy day. */
 export type Habits = { pollRate: number; signOutShare: number; repeatShare: number; random(): number }
 
 export type Load = Awaited<ReturnType<typeof startLoad>>
 
 const RETRY_MS = 250
-/** As a browser would give up. */
+/** A browser would time out too. */
 const ANSWER_MS = 20_000
 const LANES = 16
 
 /**
- * New signatures at a fixed rate, whether or not the earlier ones have been answered. A caller that gets none asks again for the same,
- * unless `asksOnce`. Each person comes from a separate address, since the proxy bounds connections by address.
+ * Requests new signatures at a fixed rate, without waiting for earlier ones. Failed requests are retried unless `triesOnce` is set. Each user
+ * has a separate source address, because HAProxy limits connections by address.
  */
 export async function startLoad(parameters: {
   url: string
   subjects: readonly string[]
   rate: number
-  asksOnce?: boolean
+  triesOnce?: boolean
   habits?: Habits
 }) {
-  const { url, subjects, rate, asksOnce = false, habits } = parameters
+  const { url, subjects, rate, triesOnce = false, habits } = parameters
   const answers = new Map<TxMetadata, { person: Person; answer: ReceivedSignature }>()
   const slugs = new Set<string>()
   const proofs = new Map<string, SeenProof>()
-  /** Proofs to poll. */
+  /** Slugs of proofs to poll. */
   const open: string[] = []
   const tries: Try[] = []
   const changed: string[] = []
-  const counts = { asked: 0, signIns: 0, refused: 0, polls: 0, repeats: 0 }
+  const counts = { requested: 0, signIns: 0, failed: 0, polls: 0, repeats: 0 }
   const tasks = new Set<Promise<void>>()
   let isOver = false
   let isAbandoned = false
-  const people = await Promise.all(subjects.map((subject, index) => enter(subject, asksOnce ? undefined : index)))
+  const people = await Promise.all(subjects.map((subject, index) => enter(subject, triesOnce ? undefined : index)))
 
   async function enter(subject: string, index: number | undefined): Promise<Person> {
     counts.signIns += 1
@@ -72,12 +72,13 @@ export async function startLoad(parameters: {
     return { ...person, ...(await signIn(url, subject)) }
   }
 
-  /** One sign-in at a time for each person, however many signatures wait for it. */
+  /** Runs one sign-in at a time for each user, shared by all waiting signatures. */
   function signInAgain(person: Person): Promise<void> {
     person.signingIn ??= signIn(url, person.subject)
       .then(({ client, wallet }) => {
         counts.signIns += 1
-        if (JSON.stringify(wallet) !== JSON.stringify(person.wallet)) changed.push(`the wallet of ${person.subject}`)
+        if (JSON.stringify(wallet) !== JSON.stringify(person.wallet))
+          changed.push(`the wallet of ${person.subject} changed`)
         person.client = client
       })
       .finally(() => {
@@ -86,36 +87,36 @@ export async function startLoad(parameters: {
     return person.signingIn
   }
 
-  /** The answer, or in few words why there is none. */
+  /** Returns the answer, or the reason of the failure in a few words. */
   async function sign(person: Person, tx: TxMetadata): Promise<Answer | string> {
     await person.signingIn
     const body = JSON.stringify({ digest: toDigest(tx), txMetadata: tx })
     const { status, text } = await post(new URL('/sign/digest', url), person, body)
     if (status === 200) return JSON.parse(text) as Answer
     if (status === 401) await signInAgain(person)
-    return `${status} ${/"code":"(\w+)"/.exec(text)?.[1] ?? 'without a code of ours'}`
+    return `${status} ${/"code":"(\w+)"/.exec(text)?.[1] ?? 'without an error code'}`
   }
 
-  /** Asks until it is answered, or until the load is abandoned. */
-  async function ask(person: Person, tx: TxMetadata) {
+  /** Retries until there is an answer or the load is abandoned. */
+  async function request(person: Person, tx: TxMetadata) {
     while (!isAbandoned) {
       const each: Try = { sentAt: performance.now(), endedAt: Number.POSITIVE_INFINITY, failure: undefined }
       tries.push(each)
       const answer = await sign(person, tx).catch(toReason)
       each.endedAt = performance.now()
-      if (typeof answer !== 'string') return note(person, tx, answer)
+      if (typeof answer !== 'string') return record(person, tx, answer)
       each.failure = answer
-      counts.refused += 1
-      if (asksOnce) return
+      counts.failed += 1
+      if (triesOnce) return
       await wait(RETRY_MS)
     }
   }
 
-  /** One answer for each wallet and digest, however often it is asked for. */
-  function note(person: Person, tx: TxMetadata, { signature, slug }: Answer) {
+  /** Records an answer. A wallet and digest must always get the same one. */
+  function record(person: Person, tx: TxMetadata, { signature, slug }: Answer) {
     const earlier = answers.get(tx)?.answer
     if (earlier === undefined) {
-      if (slugs.has(slug)) changed.push(`${slug} was given twice`)
+      if (slugs.has(slug)) changed.push(`slug ${slug} was returned twice`)
       slugs.add(slug)
       open.push(slug)
       const answer = { digest: toDigest(tx), signature, slug, address: person.wallet.address }
@@ -124,23 +125,23 @@ export async function startLoad(parameters: {
   }
 
   async function act(person: Person, tx: TxMetadata) {
-    // Once more at the same time, perhaps of another coordinator, or after the answer.
+    // Sends some requests twice, at the same time (perhaps to another coordinator) or after the answer.
     const isTwice = habits !== undefined && habits.random() < habits.repeatShare
-    await Promise.all(isTwice ? [ask(person, tx), ask(person, tx)] : [ask(person, tx)])
+    await Promise.all(isTwice ? [request(person, tx), request(person, tx)] : [request(person, tx)])
     if (isTwice) counts.repeats += 1
     if (habits === undefined || isOver) return
     if (habits.random() < habits.repeatShare) {
       counts.repeats += 1
-      await ask(person, tx)
+      await request(person, tx)
     }
     if (habits.random() < habits.signOutShare) await inTime(person.client.post('/auth/logout')).catch(() => {})
   }
 
-  /** A state may be missed between two polls, but none is gone back from; and a CID stays. */
+  /** A poll may miss a state, but the state must never go backwards, and a CID must never change. */
   async function poll(slug: string) {
     counts.polls += 1
     const response = await inTime(fetch(`${url}/proof/${slug}`)).catch(() => undefined)
-    if (response?.status === 404) changed.push(`${slug} is not known any more`)
+    if (response?.status === 404) changed.push(`proof ${slug} is no longer found`)
     const seen = response?.status === 200 ? ((await response.json().catch(() => undefined)) as SeenProof) : undefined
     const earlier = proofs.get(slug)
     if (seen !== undefined) {
@@ -157,11 +158,11 @@ export async function startLoad(parameters: {
     tasks.add(task)
     void task.finally(() => tasks.delete(task))
   }
-  // Somewhere in so many that no two loads meet.
+  // A random start, so that no two loads use the same nonces.
   const first = Math.floor(Math.random() * 2 ** 40)
   const signing = setInterval(() => {
-    const person = people[counts.asked % people.length]
-    if (person !== undefined) track(act(person, createTx(first + counts.asked++)))
+    const person = people[counts.requested % people.length]
+    if (person !== undefined) track(act(person, createTx(first + counts.requested++)))
   }, 1000 / rate)
   const polling = setInterval(
     () => {
@@ -173,15 +174,15 @@ export async function startLoad(parameters: {
 
   return {
     counts: counts as Readonly<typeof counts>,
-    /** Answers that contradict earlier ones: a signature, slug, wallet, state or CID that changed. */
+    /** Answers that contradict earlier ones: a changed signature, slug, wallet, state or CID. */
     changed: changed as readonly string[],
     get answered(): ReceivedSignature[] {
       return [...answers.values()].map(({ answer }) => answer)
     },
-    /** Tries that ended after a moment. Those under way have no end yet. */
+    /** Attempts that ended after a moment. Pending ones are left out. */
     since: (moment: number): readonly Try[] =>
       tries.filter(({ endedAt }) => endedAt > moment && Number.isFinite(endedAt)),
-    /** Sends nothing new. Resolves when all signatures are answered and all polled proofs are terminal, or the time is over. */
+    /** Stops sending new requests. Resolves when all signatures are answered and all polled proofs are final, or the time is over. */
     async finish(timeoutMs: number): Promise<void> {
       isOver = true
       clearInterval(signing)
@@ -190,12 +191,12 @@ export async function startLoad(parameters: {
       clearInterval(polling)
       await Promise.all(tasks)
     },
-    progress: () => `${answers.size} of ${counts.asked} signatures answered, ${counts.refused} tries failed`,
-    /** Asks for everything that was answered once more: what is answered otherwise now. */
-    async askAgain(): Promise<string[]> {
+    progress: () => `${answers.size} of ${counts.requested} signatures answered, ${counts.failed} attempts failed`,
+    /** Repeats every answered request and returns the answers that differ now. */
+    async repeatAll(): Promise<string[]> {
       const others: string[] = []
       const next = answers.entries()
-      const askAll = async () => {
+      const repeatEach = async () => {
         for (const [tx, { person, answer }] of next) {
           const again = await sign(person, tx).catch(toReason)
           if (typeof again === 'string') others.push(`${answer.slug}: ${again}`)
@@ -204,19 +205,19 @@ export async function startLoad(parameters: {
           }
         }
       }
-      await Promise.all(Array.from({ length: LANES }, askAll))
+      await Promise.all(Array.from({ length: LANES }, repeatEach))
       for (const { agent } of people) agent?.destroy()
       return others
     },
   }
 }
 
-/** In a new browser. */
+/** Signs in with a new cookie jar. */
 async function signIn(url: string, subject: string): Promise<Pick<Person, 'client' | 'wallet'>> {
   const client = createUser({ url })
   await inTime(client.signIn(subject))
   const provisioned = await inTime(client.post('/wallet/provision'))
-  if (provisioned.status !== 200) throw new Error(`no wallet: ${await provisioned.text()}`)
+  if (provisioned.status !== 200) throw new Error(`wallet not created: ${await provisioned.text()}`)
   return { client, wallet: (await provisioned.json()) as WalletInfo }
 }
 
@@ -252,7 +253,7 @@ function isForward(earlier: SeenProof, later: SeenProof): boolean {
 
 function toReason(error: Error & { code?: string }): string {
   const isLate = error.name === 'TimeoutError' || error.name === 'AbortError'
-  return isLate ? 'no answer in time' : (error.code ?? error.message)
+  return isLate ? 'timed out' : (error.code ?? error.message)
 }
 
 const inTime = <Value>(task: Promise<Value>): Promise<Value> => withinTimeLimit(ANSWER_MS, () => task)

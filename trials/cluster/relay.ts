@@ -1,30 +1,30 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A wire between a client and a server, which can be cut. */
+/** A TCP relay between a client and a server that can be interrupted. */
 export type Relay = {
   port: number
-  /** Ends every connection, and takes no new one until `mend`. */
+  /** Closes all connections and rejects new ones until `restore`. */
   cut(): void
-  mend(): void
+  restore(): void
   stop(): Promise<void>
 }
 
 export async function startRelay({ port: target }: { port: number }): Promise<Relay> {
   const sockets = new Set<Socket>()
   let isCut = false
-  const hold = (socket: Socket) => {
+  const track = (socket: Socket) => {
     sockets.add(socket)
     socket.setNoDelay(true)
-    // Each end hears of the other's failure by its own end.
+    // Errors are handled by the other end's close.
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
   }
   const server = createServer((inner) => {
-    hold(inner)
+    track(inner)
     if (isCut) return void inner.resetAndDestroy()
     const outer = connect(target, '127.0.0.1')
-    hold(outer)
+    track(outer)
     inner.pipe(outer).pipe(inner)
     inner.on('close', () => outer.destroy())
     outer.on('close', () => inner.destroy())
@@ -40,7 +40,7 @@ export async function startRelay({ port: target }: { port: number }): Promise<Re
       isCut = true
       endAll()
     },
-    mend() {
+    restore() {
       isCut = false
     },
     async stop() {

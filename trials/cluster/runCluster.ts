@@ -8,7 +8,7 @@ import { count, flag, type Outcome, type Trial, type TrialDeps, type Values, wor
 import { startLoad } from './load.ts'
 import { type Cluster, startCluster, startDatabase, toTopology } from './startCluster.ts'
 
-/** No request notices that a worker dies; it is killed for the sake of its proofs. */
+/** Killing a worker affects no request, but its proofs must still complete. */
 const FAULTS = {
   enclave: ['killed', 'frozen', 'stopped'],
   coordinator: ['killed', 'stopped'],
@@ -16,23 +16,23 @@ const FAULTS = {
   witness: ['killed', 'frozen'],
 } as const
 
-/** A process by its name, such as `enclave 1`, and what happens to it. */
+/** A process by its name, such as `enclave 1`, and its fault. */
 export type Hit = { name: string; fault: 'killed' | 'frozen' | 'stopped' }
 
-/** What requests noticed that were under way at the moment of the fault, or sent after it. */
+/** The effect of a fault on requests that were pending at that moment or sent after it. */
 type Failover = Hit & {
   count: number
   failures: string[]
-  /** Of requests that were sent after it. */
+  /** Failures of requests sent after the fault. */
   lateFailures: string[]
-  /** How long the slowest of them waited, from the fault or from when it was sent. */
+  /** Longest wait of these requests, counted from the fault for pending ones. */
   longestMs: number
-  /** Of all signatures that were given before and after it. */
+  /** Slugs of all signatures, before and after the fault. */
   slugs: string[]
 }
 
 const USERS = 8
-/** Signatures per second while processes are hit: half of what one quote each would allow. */
+/** Signatures per second during faults: half of what an enclave could sign with one quote each. */
 const RATE = 30
 const BEFORE_MS = 1_500
 const AFTER_MS = 3_000
@@ -51,23 +51,26 @@ function listHits({ failovers, witnesses }: Options): Hit[] {
 }
 
 const options = {
-  rounds: count(3, 'rounds of the comparison, each of four turns; 0 leaves it out', { least: 0 }),
-  failovers: count(2, 'times that each process is hit in each way', { least: 0 }),
-  connections: { ...word('N,N', 'at which the comparison is made (default 64,256)'), default: '64,256' },
-  witnesses: flag('each enclave insists on a log, which 3 witnesses cosign; they are killed and frozen too'),
+  rounds: count(3, 'rounds of the comparison, four turns each; 0 skips it', { least: 0 }),
+  failovers: count(2, 'times that each process gets each fault', { least: 0 }),
+  connections: { ...word('N,N', 'numbers of connections for the comparison (default 64,256)'), default: '64,256' },
+  witnesses: flag('each enclave requires a log that 3 witnesses cosign; the witnesses are killed and frozen too'),
 }
 type Options = Values<typeof options>
 
 export const cluster: Trial = {
-  summary: `Starts the whole topology on loopback: PostgreSQL, 3 coordinators behind HAProxy with the file that is deployed,
-2 workers, 2 enclaves with one root secret and attested TLS. Kills, freezes and stops its processes one after
-the other under load, and compares the throughput of three coordinators with that of one. Needs haproxy.`,
+  summary: `Starts the whole topology on loopback: PostgreSQL, 3 coordinators behind HAProxy with the deployed configuration,
+2 workers, and 2 enclaves with one root secret and attested TLS. Kills, freezes and stops the processes one after
+the other under load, and compares the throughput of three coordinators with one. Needs haproxy.`,
   options,
   example: '--rounds 0 --failovers 1',
   run: (deps, values: Options) => runCluster(deps, values),
 }
 
-/** The whole topology: every process has work, processes fail one after the other under load, and three coordinators are compared with one. */
+/**
+ * Starts the whole topology, checks that every process has work and that requests survive each fault, and compares the throughput of three
+ * coordinators with one.
+ */
 export async function runCluster(
   { scope, say }: TrialDeps,
   options: Options,
@@ -100,15 +103,15 @@ export async function runCluster(
   const byFault = Map.groupBy(failovers, ({ name, fault }) => `${name.split(' ')[0]} ${fault}`)
   return {
     faults: [
-      // Load comes with hits: with some, a process that did nothing is a fault, even if all did nothing.
+      // Every process must have done work during the faults.
       ...(hits.length === 0 ? [] : work.filter(([, count]) => count === 0).map(([name]) => `${name} had no work`)),
       ...failovers.flatMap((failover) => findFaults(failover, hasLog)),
-      ...unpublished.map(({ slug, proof, httpStatus }) => `${slug} is not published: ${proof?.status ?? httpStatus}`),
+      ...unpublished.map(({ slug, proof, httpStatus }) => `${slug} not published: ${proof?.status ?? httpStatus}`),
     ],
     tables: [
       { head: ['Process', 'Did'], rows: work.map(([name, count, of]) => [name, `${count} ${of}`]) },
       {
-        head: ['What', 'Times', 'Requests at or after it', 'Failed', 'Longest wait'],
+        head: ['What', 'Times', 'Requests during or after', 'Failed', 'Longest wait'],
         rows: [...byFault].map(([name, all]) => {
           const count = all.reduce((sum, each) => sum + each.count, 0)
           const failed = all.reduce((sum, { failures }) => sum + failures.length, 0)
@@ -127,18 +130,18 @@ export async function runCluster(
   }
 }
 
-/** What a line of the log says that a process has done: a signature, or a receipt. */
+/** Whether a log line reports work: a signature or a receipt. */
 function isWork(line: string): boolean {
   const { msg, route, status } = parseLogLine(line) ?? {}
   return (msg === 'Answered' && route === '/sign/digest' && status === 200) || msg === 'Pinned receipt'
 }
 
 const describe = ({ name, fault, count, failures, longestMs }: Failover) =>
-  `${name} ${fault}: ${count} requests, ${failures.length} failed, the longest wait ${Math.round(longestMs)} ms`
+  `${name} ${fault}: ${count} requests, ${failures.length} failed, longest wait ${Math.round(longestMs)} ms`
 
 /**
- * Requests that a killed coordinator was serving get no answer; no other request may fail. With a log, what a killed enclave had signed and
- * not released is lost with it too: its callers get an error.
+ * Only requests that a killed coordinator was serving may fail. With a log, the same holds for a killed enclave: it loses signatures that it
+ * hasn't released yet, and their callers get an error.
  */
 function findFaults(failover: Failover, hasLog: boolean): string[] {
   const { name, fault, failures, lateFailures } = failover
@@ -147,11 +150,11 @@ function findFaults(failover: Failover, hasLog: boolean): string[] {
   return counted.length === 0 ? [] : [describe(failover), ...counted]
 }
 
-/** Hits one process under a steady load, lets the load go on for a while, and brings the process back. */
+/** Applies a fault to one process under steady load, continues the load for a while, then restarts the process. */
 async function measureFailover({ url, members }: Cluster, { name, fault }: Hit): Promise<Failover> {
   const member = members.find((each) => each.name === name)
-  if (member === undefined) throw new Error(`there is no ${name}`)
-  const load = await startLoad({ url, subjects: ['user-0'], rate: RATE, asksOnce: true })
+  if (member === undefined) throw new Error(`no process named ${name}`)
+  const load = await startLoad({ url, subjects: ['user-0'], rate: RATE, triesOnce: true })
   await wait(BEFORE_MS)
   const moment = performance.now()
   if (fault === 'frozen') member.freeze()
@@ -175,7 +178,7 @@ async function measureFailover({ url, members }: Cluster, { name, fault }: Hit):
   }
 }
 
-/** One coordinator and all of them, on one enclave and the same database, in turns. */
+/** Compares one coordinator with all of them, in turns, on one enclave and one database. */
 async function compareThroughputs(parameters: {
   cluster: Cluster
   connections: readonly number[]
@@ -183,9 +186,9 @@ async function compareThroughputs(parameters: {
   say(line: string): void
 }): Promise<Report> {
   const { cluster, connections, rounds, say } = parameters
-  // Simulated quotes cost processor time that silicon does not, and publishing is not compared.
+  // The other processes would take processor time: simulated quotes need more of it than hardware, and publishing isn't compared.
   for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)]) await idle.kill('SIGTERM')
-  // What HAProxy and TLS cost is not compared: callers reach the coordinators themselves.
+  // Callers connect to the coordinators directly, without HAProxy and TLS.
   const { coordinatorUrls } = cluster
   const cookies = await signInAll(cluster, USERS)
   const run = { rounds, isQuick: false, say }
@@ -194,7 +197,7 @@ async function compareThroughputs(parameters: {
     load: { urls: [url], cookies },
   }))
   const how = { sliceMs: SLICE_MS, warmSlices: WARM_SLICES }
-  // Each by itself, so that none is compared while its code is still being compiled.
+  // Warms up each coordinator first, so that none is measured while its code is being compiled.
   for (const lane of all)
     await measureLanes({ ...run, rounds: 0 }, [lane], { ...how, connections: [Math.max(...connections)] })
   const lanes = [
@@ -202,7 +205,7 @@ async function compareThroughputs(parameters: {
     { name: 'three', load: { urls: coordinatorUrls, cookies } },
   ] as Lane[]
   return {
-    suite: 'signatures a second',
+    suite: 'signatures per second',
     setting: '',
     columns: connections.flatMap((at) => [`@${at}`, `p50@${at}`]),
     rows: await measureLanes(run, lanes, { ...how, connections }),

@@ -40,7 +40,7 @@ import { createAuthority, trust } from './authority.ts'
 import { startRelay } from './relay.ts'
 import { startDeployedHaproxy } from './startDeployedHaproxy.ts'
 
-/** How many of each. With witnesses, each enclave insists on a log of its own, with a spare, that they cosign. */
+/** Number of processes of each kind. With witnesses, each enclave requires a log that they cosign, with a spare origin. */
 export type Topology = Readonly<Record<Member['kind'], number>>
 
 const READY_MS = 60_000
@@ -54,14 +54,14 @@ export const toTopology = (hasLog: boolean): Topology => ({
 
 export type StartClusterParameters = {
   accounts: readonly OidcAccount[]
-  /** PostgreSQL. */
+  /** URL of the PostgreSQL database. */
   databaseUrl: string
   counts: Topology
-  /** Each process can be asked for its heap: it says where, at its start. */
+  /** Enables Node's inspector in each process, to measure its heap. The process logs the address at startup. */
   isInspected?: boolean
-  /** Decides which calls of satellite, IPFS and chain fail, once their rate is set. */
+  /** Decides which calls to satellite, IPFS and chain fail, once their failure rate is set. */
   random?: () => number
-  /** Each line that a process of ours writes, and HAProxy. */
+  /** Called for each line that our processes and HAProxy write. */
   onLine?(name: string, line: string): void
 }
 
@@ -69,7 +69,7 @@ export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
 const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
 
-/** PostgreSQL, and the wire between it and everyone. */
+/** Starts PostgreSQL, and a relay in front of it that can be cut. */
 export async function startDatabase({ add }: Scope) {
   const postgres = add(await startPostgres({ isDurable: false, settings: { max_connections: '200' } }), stopEach)
   const url = new URL(await postgres.createDatabase())
@@ -79,8 +79,9 @@ export async function startDatabase({ add }: Scope) {
 }
 
 /**
- * The topology on loopback, on a database that is there: coordinators behind HAProxy with the file that is deployed, workers, enclaves with one root secret and
- * attested TLS, each with the other's policy as in production; and outside of it identity provider, satellite, IPFS node and chain.
+ * Starts the topology on loopback with an existing database: coordinators behind HAProxy with the deployed configuration, workers, and
+ * enclaves with one root secret and attested TLS, each side with the other's policy as in production. Outside of it run identity provider,
+ * satellite, IPFS node and chain.
  */
 export async function startCluster({ add, createFolder }: Scope, parameters: StartClusterParameters) {
   const { accounts, databaseUrl, counts, isInspected = false, random = Math.random, onLine = () => {} } = parameters
@@ -117,7 +118,7 @@ export async function startCluster({ add, createFolder }: Scope, parameters: Sta
     ...toCoordinatorEnv({
       port: coordinatorPorts[index] ?? 0,
       oidc,
-      // Each begins with another one, so that all enclaves have work.
+      // Each coordinator starts with another enclave, so that all enclaves have work.
       enclaveUrls: [
         ...enclaveUrls.slice(index % enclaveUrls.length),
         ...enclaveUrls.slice(0, index % enclaveUrls.length),
@@ -189,12 +190,12 @@ export async function startCluster({ add, createFolder }: Scope, parameters: Sta
       }),
     ),
   )
-  // The first of each kind alone: it makes the root secret or the schema that the others find.
+  // The first of each kind starts before the others: it creates the root secret or the schema that they share.
   const isFirst = ({ name }: Member) => name.endsWith(' 1')
   for (const member of members) {
     if (!isFirst(member)) continue
     const fields = await member.start()
-    // Every enclave tells the keys of all logs; witnesses start after it.
+    // An enclave logs the keys of all logs at startup. Witnesses need them, so they start later.
     if (hasLog && member.kind === 'enclave') await writeLogList(logsFile, readLogKeys(fields))
   }
   await allStarted(members.filter((member) => !isFirst(member)).map((member) => member.start()))
@@ -207,16 +208,16 @@ export async function startCluster({ add, createFolder }: Scope, parameters: Sta
   if (hasLog) await Promise.all(coordinatorPorts.map((port) => untilComplete(`http://127.0.0.1:${port}`)))
 
   return {
-    /** Where browsers reach it. */
+    /** The public URL, as browsers use it. */
     url,
     proxy,
-    /** Past HAProxy. */
+    /** Direct URLs that bypass HAProxy. */
     coordinatorUrls: coordinatorPorts.map((port) => `http://127.0.0.1:${port}`),
     members,
     ofKind: (kind: Member['kind']) => members.filter((member) => member.kind === kind),
-    /** In front of satellite, IPFS node and chain, for our own processes. */
+    /** Proxies in front of satellite, IPFS node and chain, used by our processes only. */
     outside,
-    /** As strangers reach them. */
+    /** The addresses for third parties, without these proxies. */
     ipfsUrl,
     chainUrl: contract.chain.url,
     contract: contract.address,
@@ -224,14 +225,14 @@ export async function startCluster({ add, createFolder }: Scope, parameters: Sta
   }
 }
 
-/** Before anything is started. */
+/** Finds HAProxy, to fail before anything is started. */
 export function findHaproxy(): string {
   const program = findProgram('haproxy')
   if (program === undefined) throw new WrongArgumentError('haproxy is not installed')
   return program
 }
 
-/** Resolves when the coordinator can sign, and misses neither a log nor a witness. */
+/** Resolves when the coordinator can sign and no log or witness is missing. */
 async function untilComplete(url: string) {
   let seen = ''
   const isComplete = async () => {
@@ -240,10 +241,10 @@ async function untilComplete(url: string) {
     seen = `${answer.status} ${missing.join(', ')}`
     return answer.status === 200 && missing.length === 0
   }
-  if (!(await until(isComplete, READY_MS))) throw new Error(`a coordinator is not ready: ${seen}`)
+  if (!(await until(isComplete, READY_MS))) throw new Error(`coordinator not ready: ${seen}`)
 }
 
-/** Each side lists the other, as production demands. The enclave's hash covers the coordinator's, not the other way round. */
+/** Each side must list the other, as in production. The enclave's hash covers the coordinator's, so the coordinator's comes first. */
 async function writePolicies(parameters: {
   coordinatorEnv: Environment
   enclaveEnv: Environment
@@ -277,21 +278,21 @@ async function writePolicies(parameters: {
   }
 }
 
-/** Whether the service gets the request is known from none of these. */
+/** With each of these, the caller can't know whether the service received the request. */
 const FAULTS = ['reset', 'error', 'answer-lost', 'slow'] as const
 const SLOW_MS = 2_000
 
-/** Fails some requests before they reach the service, others after it has served them. `random` decides which. */
+/** A proxy that fails some requests, before or after the service has processed them, as `random` decides. */
 async function startFlaky(target: string, random: () => number) {
-  const counts = { asked: 0, failed: 0 }
+  const counts = { requests: 0, failed: 0 }
   let rate = 0
   const { url, stop } = await startInterceptor(target, async (_, forward) => {
-    counts.asked += 1
+    counts.requests += 1
     if (random() >= rate) return forward()
     counts.failed += 1
     const fault = FAULTS[Math.floor(random() * FAULTS.length)]
     if (fault === 'reset') return undefined
-    if (fault === 'error') return { status: 500, type: 'text/plain', body: Buffer.from('out of order') }
+    if (fault === 'error') return { status: 500, type: 'text/plain', body: Buffer.from('injected failure') }
     if (fault === 'slow') await setTimeout(SLOW_MS, undefined, { ref: false })
     const answer = await forward()
     return fault === 'answer-lost' ? undefined : answer
@@ -299,9 +300,9 @@ async function startFlaky(target: string, random: () => number) {
   return {
     url,
     stop,
-    /** How many requests it was asked, and how many of them it failed. */
+    /** Numbers of requests and of failed ones. */
     counts: counts as Readonly<typeof counts>,
-    /** From the next request on: the share of requests that fail. */
+    /** Sets the share of requests that fail from now on. */
     setRate(next: number) {
       rate = next
     },

@@ -4,7 +4,7 @@ import { toPath } from '@countersign/testing/launcher'
 import type { Authority } from './authority.ts'
 import { type Haproxy, replaceAll, startHaproxy } from './haproxy.ts'
 
-/** HAProxy with the file that we deploy: only addresses and the certificate are others. */
+/** Starts HAProxy with the deployed configuration. Only addresses and the certificate differ. */
 export async function startDeployedHaproxy(parameters: {
   program: string
   folder: string
@@ -30,7 +30,7 @@ export async function startDeployedHaproxy(parameters: {
     program,
     text: replaceAll(text, {
       'bind :8443 ssl crt /run/secrets/tls.pem': `bind 127.0.0.1:${port} ssl crt ${certificateFile}`,
-      // Names of sockets are shared by all that runs on this machine.
+      // Abstract sockets are shared by all processes on this machine.
       'abns@countersign-once': `abns@countersign-once-${port}`,
       'server kubo 127.0.0.1:8080': `server kubo 127.0.0.1:${ipfsPort}`,
       ...servers,

@@ -20,7 +20,7 @@ import type { Authority } from '../cluster/authority.ts'
 import { type Relay, startRelay } from '../cluster/relay.ts'
 import { until } from '../until.ts'
 
-/** `sync`: a commit waits for the standby too. */
+/** `sync`: commits wait for the standby. */
 export type Mode = 'sync' | 'async'
 
 export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>
@@ -29,9 +29,9 @@ type Server = {
   name: 'a' | 'b'
   folder: string
   port: number
-  /** What the other one streams through. */
+  /** The standby replicates through this relay. */
   wire: Relay
-  /** Where it is asked whether it is primary. */
+  /** Answers 200 if the server is the primary. */
   rolePort: number
   process: Awaited<ReturnType<typeof startServer>> | undefined
 }
@@ -39,15 +39,15 @@ type Server = {
 const NATIVE = '/usr/lib/postgresql'
 const TOOLS = ['postgres', 'initdb', 'pg_basebackup', 'pg_dump', 'pg_restore', 'pg_verifybackup']
 const DATABASE = 'countersign'
-/** The superuser keeps the servers, the owner has the database. */
+/** The superuser administers the servers, the owner has the database. */
 const SUPERUSER = 'postgres'
 const OWNER = 'countersign'
 const REPLICATOR = 'replicator'
 const READY_MS = 30_000
-/** After which a server that does not answer is none. */
+/** A server that doesn't answer within this time counts as down. */
 const ROLE_MS = 2_000
 
-/** The newest server with all of its tools, as Debian lays them; undefined where there is none. */
+/** Finds the newest PostgreSQL that Debian's packages installed with all tools. */
 export async function findPostgres(): Promise<string | undefined> {
   const versions = await readdir(NATIVE).catch(() => [])
   for (const version of versions.sort((one, other) => Number(other) - Number(one))) {
@@ -57,9 +57,7 @@ export async function findPostgres(): Promise<string | undefined> {
   return undefined
 }
 
-/**
- * A primary and its standby on loopback. TLS is required: no line of `pg_hba.conf` lets a plain connection in. Passwords are SCRAM.
- */
+/** Starts a primary and its standby on loopback. `pg_hba.conf` allows TLS connections only, with SCRAM passwords. */
 export async function startPostgresPair(
   { add, createFolder }: Scope,
   { native, authority, mode }: { native: string; authority: Authority; mode: Mode },
@@ -109,36 +107,36 @@ export async function startPostgresPair(
     })
   }
 
-  /** Runs a statement at a server as its superuser. */
-  const ask = <Row extends object>({ port }: Pick<Server, 'port'>, text: string) =>
+  /** Runs a statement as superuser. */
+  const runSql = <Row extends object>({ port }: Pick<Server, 'port'>, text: string) =>
     askPostgres<Row>(toUrl(SUPERUSER, port, 'postgres'), text)
 
-  /** Lays a copy of the primary and lets it follow. What lay there before is gone. */
+  /** Replaces a server's data with a copy of the primary and starts it as standby. */
   async function follow(server: Server) {
-    for (const { wire } of servers) wire.mend()
+    for (const { wire } of servers) wire.restore()
     await rm(join(server.folder, 'data'), { recursive: true, force: true })
     const source = `host=localhost port=${primary.wire.port} user=${REPLICATOR} sslmode=verify-full sslrootcert=${authorityFile} application_name=${server.name}`
     await run('pg_basebackup', ['-d', source, '-D', join(server.folder, 'data'), '-R', '-X', 'stream', '-c', 'fast'])
-    // Promoted, it has no standby at first, and must not wait for one.
+    // After promotion it has no standby and must not wait for one.
     await appendFile(join(server.folder, 'data/postgresql.auto.conf'), "synchronous_standby_names = ''\n")
     await start(server)
     await protect()
   }
 
-  /** Resolves when the standby has all that was committed, and from then on commits wait for it, by the mode. */
+  /** Resolves when the standby has caught up. In `sync` mode commits wait for it from then on. */
   async function protect() {
     const names = mode === 'sync' ? '*' : ''
-    await ask(primary, `alter system set synchronous_standby_names = '${names}'`)
-    await ask(primary, 'select pg_reload_conf()')
+    await runSql(primary, `alter system set synchronous_standby_names = '${names}'`)
+    await runSql(primary, 'select pg_reload_conf()')
     const wanted = mode === 'sync' ? 'sync' : 'async'
     await untilReady(async () => {
-      const [state] = await ask<{ isThere: boolean }>(
+      const [state] = await runSql<{ isThere: boolean }>(
         primary,
         `select count(*) = 1 as "isThere" from pg_stat_replication
         where state = 'streaming' and sync_state = '${wanted}' and replay_lsn >= pg_current_wal_lsn() - 65536`,
       )
       return state?.isThere === true
-    }, 'the standby does not follow')
+    }, 'standby did not catch up in time')
   }
 
   const end = async () => {
@@ -166,38 +164,40 @@ export async function startPostgresPair(
     `max_connections = 200\nssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\narchive_mode = on\narchive_command = 'cp %p ${archive}/%f.new && mv ${archive}/%f.new ${archive}/%f'\n`,
   )
   await start(primary)
-  await ask(primary, `create role ${REPLICATOR} login replication password '${password}'`)
-  await ask(primary, `create role ${OWNER} login password '${password}'`)
-  await ask(primary, `create database ${DATABASE} owner ${OWNER}`)
+  await runSql(primary, `create role ${REPLICATOR} login replication password '${password}'`)
+  await runSql(primary, `create role ${OWNER} login password '${password}'`)
+  await runSql(primary, `create database ${DATABASE} owner ${OWNER}`)
   await follow(standby)
 
   return {
-    /** For a balancer that looks who is primary. */
+    /** Ports for a balancer that checks which server is primary. */
     servers: servers.map(({ name, port, rolePort }) => ({ name, port, rolePort })),
-    /** The database through an address. */
+    /** URL of the database through a port. */
     toUrl: (port: number, database = DATABASE) => toUrl(OWNER, port, database),
-    /** Runs a tool of PostgreSQL with the password, as the account of the servers. */
+    /** Runs a PostgreSQL tool with the password, as the servers' account. */
     run,
-    /** How a tool reaches the primary, for copies of the whole server. */
+    /** Connection string for replication from the primary, for copies of the whole server. */
     toReplication: () =>
       `host=localhost port=${primary.port} user=${REPLICATOR} sslmode=verify-full sslrootcert=${authorityFile}`,
-    /** The primary's port. */
     primaryPort: () => primary.port,
-    /** A new folder for the account. */
+    /** Creates a folder owned by the servers' account. */
     async createFolder(name: string): Promise<string> {
       const folder = join(root, name)
       await mkdir(folder)
       await own(folder, account)
       return folder
     },
-    /** An empty database at the primary. */
-    createDatabase: (name: string) => ask(primary, `create database ${name} owner ${OWNER}`),
-    /** Resolves when all that was committed before is in the archive too. */
+    /** Creates an empty database on the primary. */
+    createDatabase: (name: string) => runSql(primary, `create database ${name} owner ${OWNER}`),
+    /** Resolves when everything committed so far is archived. */
     async archiveAll() {
-      const [switched] = await ask<{ file: string }>(primary, 'select pg_walfile_name(pg_switch_wal()) as file')
-      await untilReady(async () => (await readdir(archive)).includes(switched?.file ?? ''), 'nothing is archived')
+      const [switched] = await runSql<{ file: string }>(primary, 'select pg_walfile_name(pg_switch_wal()) as file')
+      await untilReady(
+        async () => (await readdir(archive)).includes(switched?.file ?? ''),
+        'WAL was not archived in time',
+      )
     },
-    /** Starts a server on a copy in `folder/data`, and lets it read the archive to its end: its port. */
+    /** Starts a server on the copy in `folder/data`, which replays the archive to its end. Returns its port. */
     async startCopy(folder: string): Promise<number> {
       const [port = 0] = await findFreePorts(1)
       const data = join(folder, 'data')
@@ -210,35 +210,35 @@ export async function startPostgresPair(
       const server = await startServer({ native, folder, port, account, settings })
       add(server, stopServer)
       await untilReady(async () => {
-        const [state] = await ask<{ isOver: boolean }>({ port }, 'select not pg_is_in_recovery() as "isOver"')
+        const [state] = await runSql<{ isOver: boolean }>({ port }, 'select not pg_is_in_recovery() as "isOver"')
         return state?.isOver === true
-      }, 'the copy does not recover')
+      }, 'copy did not finish recovery in time')
       return port
     },
-    /** Which of these proofs the primary has. */
+    /** The subset of these slugs that the primary has. */
     async findSlugs(slugs: readonly string[]): Promise<ReadonlySet<string>> {
       const text = 'select slug from proofs where slug = any($1::text[])'
       const rows = await askPostgres<{ slug: string }>(toUrl(OWNER, primary.port, DATABASE), text, [slugs])
       return new Set(rows.map(({ slug }) => slug))
     },
-    /** Cuts the standby off: from now on it gets nothing. */
+    /** Stops replication to the standby. */
     cut: () => primary.wire.cut(),
-    /** Kills the primary with all of its sessions. */
+    /** Kills the primary with all its sessions. */
     async kill() {
       const { process: server, folder } = primary
-      if (server === undefined) throw new Error('the primary does not run')
+      if (server === undefined) throw new Error('the primary is not running')
       await killServer({ server, folder })
       primary.process = undefined
     },
-    /** Resolves when the standby is the primary. */
+    /** Resolves when the standby has become the primary. */
     async promote() {
-      await ask(standby, 'select pg_promote(true, 60)')
+      await runSql(standby, 'select pg_promote(true, 60)')
       ;[primary, standby] = [standby, primary]
     },
-    /** Makes the server that died the standby of the other. */
+    /** Restarts the killed server as standby of the other. */
     rejoin: () => follow(standby),
-    /** Whether a plain connection is refused, for want of encryption. */
-    async refusesPlain(): Promise<boolean> {
+    /** Whether a connection without TLS is rejected. */
+    async rejectsPlain(): Promise<boolean> {
       const plain = `postgres://${OWNER}:${password}@localhost:${primary.port}/${DATABASE}`
       return askPostgres(plain, 'select 1').then(
         () => false,
@@ -248,7 +248,7 @@ export async function startPostgresPair(
   }
 }
 
-/** As services ask for TLS: the server's certificate is of this name, and of this authority. */
+/** Requires TLS like the services do: the server's certificate must match its name and this authority. */
 function toQuery(authorityFile: string): string {
   return `?sslmode=verify-full&sslrootcert=${authorityFile}`
 }
@@ -257,7 +257,7 @@ async function own(path: string, account: Account | undefined) {
   if (account !== undefined) await chown(path, account.uid, account.gid)
 }
 
-/** What stands beside a server and says whether it is primary, as Patroni does. */
+/** An HTTP server that reports whether a PostgreSQL server is primary, as Patroni does. */
 function createRoleServer(url: string) {
   let client: PostgresClient | undefined
   async function isPrimary(): Promise<boolean> {

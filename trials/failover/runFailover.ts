@@ -27,12 +27,12 @@ import { findPostgres, type PostgresPair, startPostgresPair } from './postgresPa
 import { restoreBackups } from './restoreBackups.ts'
 
 type Event = {
-  what: 'failover of PostgreSQL' | 'reload of HAProxy' | 'restart of HAProxy'
-  /** From the last good answer before to the first good one after. */
+  what: 'PostgreSQL failover' | 'HAProxy reload' | 'HAProxy restart'
+  /** Time from the last successful answer before the event to the first one after it. */
   pauseMs: number
-  /** Tries that failed, by reason. */
+  /** Failed attempts by reason. */
   failures: [reason: string, count: number][]
-  /** Answered before, and not in the database after it. */
+  /** Signatures that were answered before the event and are missing from the database after it. */
   lost: number
 }
 
@@ -44,39 +44,40 @@ const VERIFIED_OF = 8
 const counts = { coordinator: 2, worker: 1, enclave: 1, witness: 0 }
 
 const options = {
-  parts: choices('NAME,NAME', ['database', 'balancer', 'backups'], 'what happens'),
-  rounds: count(5, 'times that each of these happens', { most: 100 }),
-  rate: count(30, 'signatures a second', { most: 500 }),
+  parts: choices('NAME,NAME', ['database', 'balancer', 'backups'], 'parts to run'),
+  rounds: count(5, 'times that each part runs', { most: 100 }),
+  rate: count(30, 'signatures per second', { most: 500 }),
   mode: {
-    ...word('MODE', 'sync: a commit waits for the standby; async: it does not (default sync)'),
+    ...word('MODE', "sync: commits wait for the standby; async: they don't (default sync)"),
     default: 'sync',
   },
-  lag: count(0, 'milliseconds for which the standby gets nothing before its primary dies', {
+  lag: count(0, 'milliseconds without replication before the primary is killed', {
     least: 0,
     most: 60_000,
   }),
-  outage: count(0, 'milliseconds from the death of the primary to the promotion', { least: 0, most: 60_000 }),
-  log: flag('prints the lines of all processes too'),
+  outage: count(0, "milliseconds between the primary's death and the promotion", { least: 0, most: 60_000 }),
+  log: flag('print the log lines of all processes'),
 }
 type Options = Values<typeof options>
 
 export const failover: Trial = {
-  summary: `Starts PostgreSQL with a standby and TLS required, two coordinators behind HAProxy with the file that is deployed, a worker and an enclave.
-Under load it kills the primary and promotes the standby, reloads HAProxy, and restarts it; it takes backups and restores them into an
-empty database and an empty server; then it looks for everything that was answered. Needs haproxy, and PostgreSQL with its tools in
-/usr/lib/postgresql.`,
+  summary: `Starts PostgreSQL with a standby and required TLS, two coordinators behind HAProxy with the deployed configuration, a worker and an
+enclave. Under load it kills the primary and promotes the standby, reloads and restarts HAProxy, takes backups, and restores them into
+an empty database and an empty server. Then it checks that every answered signature is still there. Needs haproxy, and PostgreSQL with
+its tools in /usr/lib/postgresql.`,
   options,
   example: '--rounds 1 --mode async --lag 500',
   run: runFailover,
 }
 
-/** PostgreSQL fails over, and the balancer is reloaded and restarted, under load; then everything that was answered is looked for. */
+/** Fails over PostgreSQL and reloads and restarts the balancer under load, then checks that every answered signature is still there. */
 export async function runFailover({ scope, say }: TrialDeps, options: Options): Promise<Outcome> {
   const { parts, rounds, rate, mode, lag, outage } = options
   const [haproxy, native] = [findHaproxy(), await findPostgres()]
-  if (mode !== 'sync' && mode !== 'async') throw new WrongArgumentError(`--mode is ${mode}: expected sync or async`)
+  if (mode !== 'sync' && mode !== 'async')
+    throw new WrongArgumentError(`invalid --mode ${mode}: expected sync or async`)
   if (native === undefined) {
-    throw new WrongArgumentError('PostgreSQL with its tools in /usr/lib/postgresql is not installed')
+    throw new WrongArgumentError('PostgreSQL with its tools is not installed in /usr/lib/postgresql')
   }
   say(`${haproxy}, ${native}, ${mode}`)
   const onLine = (name: string, line: string) => void (options.log && say(`${name}: ${line}`))
@@ -89,11 +90,11 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
   const databaseUrl = pair.toUrl(databasePort)
   const cluster = await startCluster(scope, { accounts, databaseUrl, counts, onLine })
   const { proxy } = cluster
-  const isTlsRequired = await pair.refusesPlain()
+  const isTlsRequired = await pair.rejectsPlain()
   const load = await startLoad({ url: cluster.url, subjects: accounts.map(({ sub }) => sub), rate })
   const observed = { load, pair, lost: new Set<string>() }
   const events: Event[] = []
-  const happen = async (what: Event['what'], act: () => Promise<void>) => {
+  const cause = async (what: Event['what'], act: () => Promise<void>) => {
     await wait(BEFORE_MS)
     const event = await observe(observed, what, act)
     events.push(event)
@@ -101,7 +102,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
   }
 
   for (let round = 1; parts.includes('database') && round <= rounds; round++) {
-    await happen('failover of PostgreSQL', async () => {
+    await cause('PostgreSQL failover', async () => {
       if (lag > 0) {
         pair.cut()
         await wait(lag)
@@ -113,33 +114,33 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
     await pair.rejoin()
   }
   for (let round = 1; parts.includes('balancer') && round <= rounds; round++) {
-    await happen('reload of HAProxy', () => proxy.reload())
-    await happen('restart of HAProxy', () => proxy.restart())
+    await cause('HAProxy reload', () => proxy.reload())
+    await cause('HAProxy restart', () => proxy.restart())
   }
   const backups: string[] = []
   if (parts.includes('backups')) {
     await wait(BEFORE_MS)
-    // The rest of the run is worth its report all the same.
+    // A failed restore must not suppress the report of the run.
     const found = await restoreBackups(pair, { folder, say }).catch((error: Error) => [error.message])
     backups.push(...found.map((fault) => `backups: ${fault}`))
   }
   await load.finish(SETTLE_MS)
   const { answered } = load
-  say(`${answered.length} of ${load.counts.asked} signatures were answered`)
-  const changed = await load.askAgain()
+  say(`${answered.length} of ${load.counts.requested} signatures answered`)
+  const changed = await load.repeatAll()
   const audited = await audit(cluster, answered, { say, verifyOneIn: VERIFIED_OF })
   const lost = events.reduce((sum, event) => sum + event.lost, 0)
-  // Without waiting for the standby, what was answered may be lost: those figures are reported, and are no faults.
+  // In async mode a failover may lose answered signatures: the figures report them, but they aren't faults.
   const ofSync = [
     ...(lost > 0 ? [`${lost} answered signatures were lost`] : []),
-    ...changed.map((each) => `answered otherwise: ${each}`),
+    ...changed.map((each) => `answer changed: ${each}`),
     ...listFaults({ ...audited, invalid: [] }),
   ]
   return {
     faults: [
-      ...(isTlsRequired ? [] : ['a plain connection was let in']),
-      ...(answered.length < load.counts.asked
-        ? [`${load.counts.asked - answered.length} signatures were never answered`]
+      ...(isTlsRequired ? [] : ['PostgreSQL accepted a connection without TLS']),
+      ...(answered.length < load.counts.requested
+        ? [`${load.counts.requested - answered.length} signatures were never answered`]
         : []),
       ...listDeaths(cluster.members),
       ...backups,
@@ -148,7 +149,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
     ],
     tables: [toTable(events)],
     figures: {
-      asked: load.counts.asked,
+      requested: load.counts.requested,
       answered: answered.length,
       verified: audited.verified,
       changed: changed.length,
@@ -161,7 +162,7 @@ export async function runFailover({ scope, say }: TrialDeps, options: Options): 
 
 function toTable(events: readonly Event[]): Table {
   return {
-    head: ['What', 'Times', 'Answered and lost', 'Longest pause', 'Median pause', 'Failed tries'],
+    head: ['What', 'Times', 'Lost answers', 'Longest pause', 'Median pause', 'Failed attempts'],
     rows: [...Map.groupBy(events, ({ what }) => what)].map(([what, all]) => {
       const pauses = all.map(({ pauseMs }) => pauseMs)
       const reasons = Map.groupBy(
@@ -183,7 +184,7 @@ function toTable(events: readonly Event[]): Table {
   }
 }
 
-/** HAProxy with the file that we give operators: one address for whichever server is primary. */
+/** Starts HAProxy with the configuration for operators: one address for the current primary. */
 async function startDatabaseBalancer(
   scope: Scope,
   parameters: { haproxy: string; folder: string; pair: PostgresPair; onLine(name: string, line: string): void },
@@ -201,13 +202,13 @@ async function startDatabaseBalancer(
     }),
     file: join(folder, 'postgres.cfg'),
     port,
-    onLine: (line) => onLine('HAProxy of PostgreSQL', line),
+    onLine: (line) => onLine('PostgreSQL HAProxy', line),
   })
   scope.add(proxy, (each) => each.stop())
   return port
 }
 
-/** Lets something happen, and waits until signatures are answered again for a while. What is found to be lost is added to `lost`. */
+/** Runs an event and waits until signatures have been answered again for a while. Adds lost slugs to `lost`. */
 async function observe(
   { load, pair, lost }: { load: Load; pair: PostgresPair; lost: Set<string> },
   what: Event['what'],
@@ -234,7 +235,7 @@ async function observe(
   }
 }
 
-/** The longest time between two good answers, of which the second is after a moment. */
+/** The longest time between two successful answers, of which the second came after `since`. */
 function findLongestPause(load: Load, since: number): number {
   const good = load.since(0).filter(({ failure }) => failure === undefined)
   const sorted = good.map(({ endedAt }) => endedAt).toSorted((one, other) => one - other)
@@ -243,5 +244,5 @@ function findLongestPause(load: Load, since: number): number {
 
 function describe({ what, pauseMs, failures, lost }: Event): string {
   const failed = failures.map(([reason, count]) => `${count} × ${reason}`).join(', ')
-  return `${what}: ${lost} answered lost, a pause of ${Math.round(pauseMs)} ms, failed tries: ${failed || 'none'}`
+  return `${what}: ${lost} answers lost, pause of ${Math.round(pauseMs)} ms, failed attempts: ${failed || 'none'}`
 }

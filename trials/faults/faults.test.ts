@@ -2,8 +2,8 @@ import { withScope } from '@countersign/testing/stack'
 import { expect, test } from 'vitest'
 import { runFaults } from './runFaults.ts'
 
-// The whole list, five times, with 200 random kills: npm run faults.
-test('killed at two points of its life and once at random, the service loses nothing and does nothing twice', async () => {
+// All crash points five times and 200 random kills run with: npm run faults.
+test('loses and duplicates nothing when killed at two crash points and at a random moment', async () => {
   const outcome = await withScope((scope) =>
     runFaults({ scope, say() {} }, { rounds: 1, kills: 1, witnesses: false, seed: 7 }, [
       'after the commit, before the answer',

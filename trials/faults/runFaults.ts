@@ -10,11 +10,11 @@ import { audit, listFaults } from '../audit.ts'
 import { count, flag, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 
 const SIGNINGS = 3
-/** A crash point that is not reached in this time is a fault of the test. */
+/** A crash point not reached in this time is an error of the test. */
 const REACH_MS = 60_000
-/** With a log, what a coordinator had begun when it died can be asked for again after 90 seconds at the latest. */
+/** With a log, a request left pending by a killed coordinator can be repeated after at most 90 seconds. */
 const AGAIN_MS = 150_000
-/** How often a witness dies with the coordinator. */
+/** How often a witness is killed with the coordinator. */
 const WITNESS_SHARE = 0.3
 
 const listPoints = ({ rounds, witnesses }: Options) =>
@@ -26,8 +26,8 @@ const listPoints = ({ rounds, witnesses }: Options) =>
 const options = {
   rounds: count(5, 'times that each named crash point is reached', { least: 0 }),
   kills: count(200, 'kills at random moments after that', { least: 0 }),
-  witnesses: flag('with an enclave that has a log: its crash points too, and witnesses die as well'),
-  seed: seed('of the random moments'),
+  witnesses: flag('with a log: includes its crash points and kills witnesses too'),
+  seed: seed('chooses the random moments'),
 }
 type Options = Values<typeof options>
 
@@ -40,8 +40,8 @@ export const faults: Trial = {
 }
 
 /**
- * Kills the coordinator, with its worker, again and again while signings arrive, on a real database, chain and IPFS node; then lets
- * it run, and audits from outside the signatures that clients received. `points` are where it is killed first, one after the other.
+ * Kills the coordinator and its worker at the crash points `points`, then at random moments, while signatures are requested on a real
+ * database, chain and IPFS node. Then restarts it and audits the received signatures as a third party.
  */
 export async function runFaults(
   { scope, say }: TrialDeps,
@@ -66,12 +66,12 @@ export async function runFaults(
     const isUp = await start(backend, { CRASH_AT: point })
     const signing = isUp ? client.sign(nonces) : Promise.resolve()
     const { code, how } = await withinTimeLimit(REACH_MS, backend.coordinatorEnded, {
-      createError: () => new Error(`the coordinator did not reach “${point}”`),
+      createError: () => new Error(`coordinator did not reach crash point “${point}” in time`),
     })
-    // One that cannot start ends too, but not by a signal.
-    if (code !== null) throw new Error(`the coordinator ${how} and did not reach “${point}”`)
+    // A failed start also ends the process, but with an exit code.
+    if (code !== null) throw new Error(`coordinator ${how} before it reached crash point “${point}”`)
     await signing
-    say(`killed ${point} (${client.answers.size} answered)`)
+    say(`killed at “${point}” (${client.answers.size} answered)`)
   }
   for (let kill = 1; kill <= kills; kill++) {
     await start(backend, {})
@@ -84,7 +84,7 @@ export async function runFaults(
     if (kill % 10 === 0) say(`${kill} random kills (${client.answers.size} answered)`)
   }
   await start(backend, {})
-  // A client without an answer asks again; one with an answer must get the same.
+  // Requests without an answer are repeated; the others must get the same answer again.
   const all = client.all()
   const until = performance.now() + (hasLog ? AGAIN_MS : 0)
   do {
@@ -93,13 +93,13 @@ export async function runFaults(
 
   const { url, satellite } = backend
   const anchors = await readAnchors({ url, enclave: backend.enclaveFields(), satellite })
-  // The coordinator is its own IPFS gateway.
+  // The coordinator serves as the IPFS gateway.
   const stack = { url, chainUrl: chain.url, contract, ipfsUrl: url, anchors }
   const audited = await audit(stack, client.received(address), { say })
   return {
     faults: [
       ...listFaults(audited),
-      ...client.changed,
+      ...client.conflicts,
       ...client.missing(all).map((each) => `nonce ${each} was never answered`),
     ],
     figures: { kills: points.length + kills, answered: client.answers.size, verified: audited.verified },
@@ -112,7 +112,7 @@ async function start(backend: Backend, changes: Record<string, string>): Promise
     if (backend.witnesses.length > 0) await backend.untilReady()
     return true
   } catch (error) {
-    // Work that was left over can reach the point before the start is over.
+    // Leftover work can reach the crash point during the start.
     if (changes.CRASH_AT !== undefined) return false
     throw error
   }

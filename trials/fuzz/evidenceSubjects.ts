@@ -4,7 +4,7 @@ import type { Subject } from './subject.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
 
-/** What vendors and their firmware sign. */
+/** Evidence signed by vendors and their firmware. */
 export function createEvidenceSubjects(): Subject[] {
   const simulator = createSimulator({ at: AT })
   const verifier = createVerifier({ roots: [simulator.intelRoot, simulator.amdRoot] })
@@ -46,7 +46,7 @@ export function createEvidenceSubjects(): Subject[] {
     {
       name: 'AMD’s revocation list',
       parse: (list) => verifier.verifyRevocations({ certificates, list, at: AT }),
-      // One that is out of date is read just as well, and none of its changes may be accepted.
+      // Expired lists are parsed like others, and no mutation of one may be accepted.
       seeds: [
         simulator.revocations({ revoked: ['asvk', 'ask'] }),
         simulator.revocations({ faults: { expired: true } }),

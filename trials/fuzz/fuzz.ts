@@ -7,7 +7,7 @@ import { createReceiptSubjects } from './receiptSubjects.ts'
 import type { Subject } from './subject.ts'
 import { createVaultSubjects } from './vaultSubjects.ts'
 
-/** Every parser that bytes of third parties reach. */
+/** All parsers of third-party input. */
 export async function createSubjects(): Promise<Subject[]> {
   return [
     ...createEvidenceSubjects(),
@@ -18,13 +18,13 @@ export async function createSubjects(): Promise<Subject[]> {
 }
 
 const options = {
-  runs: count(100_000, 'inputs in all, shared among the parsers'),
+  runs: count(100_000, 'inputs in total, divided among the parsers'),
   seed: seed('chooses the inputs'),
 }
 type Options = Values<typeof options>
 
 export const fuzzTrial: Trial = {
-  summary: `Feeds random and mutated bytes to every parser of the verifier, and other members into receipts: each must answer or throw a typed error.`,
+  summary: `Feeds random and mutated bytes to every parser of the verifier, and replaces members of receipts. A parser must return or throw a typed error.`,
   options,
   example: '--runs 1000 --seed 7',
   run: runFuzz,
@@ -39,14 +39,14 @@ export async function runFuzz({ say }: Pick<TrialDeps, 'say'>, { runs, seed }: O
       () => undefined,
       (error: Error) => `${subject.name}: ${error.message}`,
     )
-    if (fault === undefined) say(`${subject.name}: ${share} inputs, no untyped error`)
+    if (fault === undefined) say(`${subject.name}: ${share} inputs, no untyped errors`)
     else faults.push(fault)
   }
   const peakMib = Math.round(process.resourceUsage().maxRSS / 1024)
   return { faults, figures: { inputs: share * subjects.length, parsers: subjects.length, peakMib } }
 }
 
-/** Random bytes, or genuine ones with some bytes changed, runs removed, repeated or inserted. */
+/** Random bytes, or valid ones with some bytes changed, removed or inserted. */
 function mutate(seeds: Uint8Array[]): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
   const edit = fc.record({
     at: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -72,7 +72,7 @@ function mutate(seeds: Uint8Array[]): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
   return fc.oneof({ weight: 3, arbitrary: mutated }, { weight: 1, arbitrary: random })
 }
 
-/** Whatever comes in, a parser answers or throws a typed error, and quickly. Throws with a small counterexample otherwise. */
+/** A parser must return or throw a typed error for any input. Throws with a small counterexample otherwise. */
 export async function fuzz(subject: Subject, { runs, seed }: { runs: number; seed: number }) {
   const inputs = 'inputs' in subject ? subject.inputs : mutate(subject.seeds)
   const property = fc.asyncProperty(inputs, async (bytes) => {
@@ -82,6 +82,6 @@ export async function fuzz(subject: Subject, { runs, seed }: { runs: number; see
       if (!(error instanceof ServiceError)) throw error
     }
   })
-  // No input takes a parser near this long; one that hangs would end the run here as a failure.
+  // Far longer than any parser needs: a parser that hangs fails here.
   await fc.assert(property, { numRuns: runs, seed, interruptAfterTimeLimit: 600_000, markInterruptAsFailure: true })
 }

@@ -22,7 +22,7 @@ import {
 import { createSimulatedLog } from '@countersign/receipt/simulator'
 import type { Subject } from './subject.ts'
 
-/** What logs, witnesses and receipts bring: keys, notes, checkpoints, proofs, tiles and entries. */
+/** Input from logs, witnesses and receipts: keys, notes, checkpoints, proofs, tiles and entries. */
 export function createLogSubjects(): Subject[] {
   const entry = { kind: 'signature', keyId: 'ab'.repeat(16), leaf: 'cd'.repeat(32), timeMs: 1_781_524_800_123 } as const
   const { logKey, setting, prove } = createSimulatedLog(developmentSeed, { size: 300, index: 17 })

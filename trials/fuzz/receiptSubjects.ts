@@ -20,7 +20,7 @@ const BLOCKS = ['attestation', 'release', 'batch', 'coordinator', 'policy'] as c
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
-/** What strangers are shown of a signature: receipts of both versions, the blocks of version 2, their file, and openings. */
+/** Public data of a signature: receipts of both versions, blocks of version 2, CAR files and openings. */
 export async function createReceiptSubjects(): Promise<Subject[]> {
   const service = createReceiptSimulator()
   const options = { signedAt: AT, treeSize: 3, leafIndex: 1 }
@@ -42,7 +42,7 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
     opening === undefined ? [] : [new TextEncoder().encode(JSON.stringify(opening))],
   )
 
-  /** A receipt whose blocks name each other by the CIDs that they have: no step is spared by an earlier one. */
+  /** Checks a receipt with one changed block. The CIDs that refer to the block are recomputed, so that the check doesn't stop at them. */
   async function check(changed: Uint8Array<ArrayBuffer>) {
     const { block, value, issue } = readCase(changed)
     const { bytes, collateral, blocks, anchors, opening } = issues[issue] ?? message
@@ -71,7 +71,7 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
     .tuple(fc.constantFrom(...BLOCKS), fc.nat(issues.length - 1), fc.nat(), anyJson())
     .map(([block, issue, position, replacement]) => {
       const { bytes, blocks } = issues[issue] ?? message
-      // A wallet of its own has no policy: its batch is changed instead.
+      // An ordinary wallet has no policy, so its batch is changed instead.
       const found = block === 'attestation' ? bytes : (blocks[block] ?? blocks.batch)
       const genuine = JSON.parse(Buffer.from(found).toString()) as Json
       return writeCase({ block, issue, value: replace(genuine, position, replacement) })
@@ -102,7 +102,7 @@ type Case = { block: (typeof BLOCKS)[number]; issue: number; value: Json }
 const writeCase = (each: Case) => new TextEncoder().encode(JSON.stringify(each))
 const readCase = (bytes: Uint8Array) => JSON.parse(new TextDecoder().decode(bytes)) as Case
 
-/** Values of every type, with those that the members of blocks have. */
+/** JSON values of every type, including hex as in blocks. */
 function anyJson(): fc.Arbitrary<Json> {
   const hex = fc.uint8Array({ maxLength: 70 }).map((bytes) => Buffer.from(bytes).toString('hex'))
   return fc.oneof(
@@ -113,7 +113,7 @@ function anyJson(): fc.Arbitrary<Json> {
   )
 }
 
-/** Another value in the place of one member or element, wherever it stands. */
+/** Replaces one member or element at any depth. */
 function replace(value: Json, position: number, replacement: Json): Json {
   const paths = [...listPaths(value)]
   const path = paths[position % paths.length] ?? []

@@ -8,7 +8,7 @@ import type { Subject } from './subject.ts'
 const NOW = Date.parse('2026-06-15T00:00:00Z')
 const MAX_LENGTH = 65_536
 
-/** The rules of vaults and what approves them, as callers of the service bring them. */
+/** Policies and approvals, as callers of the service send them. */
 export function createVaultSubjects(): Subject[] {
   const txMetadata = createTx(0, { chainId: 1 })
   const digest = fromHex(toDigest(txMetadata).slice(2))
@@ -23,18 +23,18 @@ export function createVaultSubjects(): Subject[] {
     { ...asked, expiresMs: NOW + 60_000 },
     0,
   )
-  // With every signature taken for good, so that no part of an approval is left unread.
+  // Accepts every signature, so that all parts of an approval are parsed.
   const deps = { verifyEs256: () => true }
   const check = (approvals: unknown) =>
     checkApprovals(deps, { policy: limited, ...asked, approvals, required: 1, nowMs: NOW })
-  if (!check([approval]).valid) throw new Error('the genuine approval is refused')
+  if (!check([approval]).valid) throw new Error('the valid approval is rejected')
   const write = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
   return [
     {
       name: 'policy',
       parse(bytes) {
-        // What is read as a policy has rules that can be asked.
+        // A parsed policy must also be checkable.
         checkPolicy(parsePolicy(bytes), { kind: 'transaction', txMetadata })
       },
       seeds: [limited, full, scheduled].map(toPolicyBytes),

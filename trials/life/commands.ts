@@ -5,28 +5,28 @@ import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../../services/coordina
 
 export const stages = [PIN_QUEUE, PUBLISH_QUEUE, CONFIRM_QUEUE] as const
 
-/** How the pin service fails one call: before it does anything, or (`isLate`) after it did what it was asked. */
+/** How the pin service fails one call: before it has any effect, or after it (`isLate`). */
 export type PinFault = {
   at: number
   code: PinErrorCode | 'other_bytes' | 'forgets' | 'unknown' | 'silent'
   isLate: boolean
 }
 
-/** The process dies at the nth call to the outside: before the call has any effect, or after it and before the answer. */
+/** Kills the process at the nth call to the outside: before the call has any effect, or after it and before its answer. */
 export type CrashPoint = { at: number; when: 'before' | 'after' }
 
-/** A worker of one of two processes takes a job. */
+/** One of two processes runs a job. */
 export type StageRun = {
   stage: (typeof stages)[number]
   process: 0 | 1
-  /** Which proofs, and how many, for a pin. */
+  /** Index of the first proof, and number of proofs, for a pin. */
   pick: number
   pins: number
-  /** A pin without a job, as when a job is handed out twice. */
+  /** Pins without a job, as if one job were handed out twice. */
   isExtra: boolean
   pinFault: PinFault | undefined
   crash: CrashPoint | undefined
-  /** What becomes of a job whose worker failed: tried again, or given up. */
+  /** Whether a failed job is retried or lost. */
   fate: 'retried' | 'lost'
 }
 
@@ -34,19 +34,19 @@ export type WorldCommand =
   | { do: 'mine'; blocks: number }
   | { do: 'reorg'; depth: number; keep: 'all' | 'none' }
   | { do: 'drop'; pick: number }
-  /** A process that was frozen at any time wakes up, and sends what it had stored. */
+  /** A process that was frozen resumes and sends its stored transaction. */
   | { do: 'send again'; pick: number }
   | { do: 'hold'; isHeld: boolean }
   | { do: 'set fee'; gwei: number }
   | { do: 'wait'; ms: number }
   | { do: 'revert'; pick: number; isOn: boolean }
-  /** Somebody else uses the publisher's key. */
+  /** Another sender uses the publisher's key. */
   | { do: 'use nonce' }
-  /** The node knows a mined transaction no more, nor its receipt; or all of them again. Their events it always knows. */
+  /** The node forgets a mined transaction and its receipt, or remembers all of them. It never forgets events. */
   | { do: 'forget'; pick: number; isOn: boolean }
 
 export type LifeCommand =
-  /** What any command shrinks to. */
+  /** The command that all others shrink to. */
   | { do: 'nothing' }
   | { do: 'sign'; count: number; wallet: number; isAgain: boolean }
   | {
@@ -56,22 +56,22 @@ export type LifeCommand =
     }
   /** Two workers and the world take turns, call by call. */
   | { do: 'race'; runs: [StageRun, StageRun]; world: WorldCommand[]; turns: number[] }
-  /** The pin service is down for many attempts of every proof that waits. */
+  /** The pin service is down for several attempts of every waiting proof. */
   | { do: 'pin outage'; code: PinErrorCode; attempts: number }
   | { do: 'sweep' }
   | WorldCommand
 
 export const PIN_DEADLINE_MS = 3_600_000
-/** Below half an hour: a worker that waits longer between two looks has not seen that nothing was mined. */
+/** Below half an hour, the longest gap between two checks that a worker treats as one continuous observation. */
 export const PUBLISH_DEADLINE_MS = 600_000
-/** Not beyond what is final. */
+/** Blocks beyond this depth may be final. */
 const MAX_REORG = 5
-/** The market asks for more than the adapter ever bids. */
+/** Base fee above the adapter's maximum bid. */
 export const TOO_DEAR_GWEI = 6_000
 
 const pick = fc.nat({ max: 20 })
 const pinCodes = ['pin_unavailable', 'pin_refused', 'pin_mismatch', 'pin_not_found'] as const
-/** Most of the time: nothing of the kind. */
+/** Undefined most of the time. */
 const seldom = <T>(arbitrary: fc.Arbitrary<T>, weight = 1) =>
   fc.oneof({ arbitrary: fc.constant(undefined), weight: 3 }, { arbitrary, weight })
 
@@ -156,13 +156,13 @@ const runs = fc.record({
 })
 const races = fc.record({
   do: fc.constant('race' as const),
-  // One call of each at a time: that is how they take turns.
+  // Workers take turns call by call, so each has one call at a time.
   runs: fc.tuple(createRuns({ pins: 1 }), createRuns({ pins: 1 })),
   world: fc.array(worldCommands, { maxLength: 3 }),
   turns: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 24 }),
 })
 
-/** Sequences of so many commands. Each shrinks to `nothing`, so that few are left of one that fails. */
+/** Sequences of this many commands. Commands shrink to `nothing`, so that a failing sequence becomes short. */
 export function createLifeCommands(length: number): fc.Arbitrary<LifeCommand[]> {
   const command: fc.Arbitrary<LifeCommand> = fc.oneof(
     { withCrossShrink: true },
@@ -184,13 +184,13 @@ export function createLifeCommands(length: number): fc.Arbitrary<LifeCommand[]> 
   return fc.array(command, { minLength: length, maxLength: length, size: 'max' })
 }
 
-/** What is left of a sequence when everything that does nothing is taken out. */
+/** Lists the commands of a sequence, without those that do nothing. */
 export function describeLife(commands: readonly LifeCommand[]): string {
   const lines = commands.filter((command) => command.do !== 'nothing').map((command) => fc.stringify(command))
   return lines.join('\n')
 }
 
-/** A worker with nothing in its way. */
+/** A run without faults. */
 export const plainRun: Omit<StageRun, 'stage'> = {
   process: 0,
   pick: 0,
@@ -201,14 +201,14 @@ export const plainRun: Omit<StageRun, 'stage'> = {
   fate: 'retried',
 }
 
-/** For counting. */
+/** Name of a command in the counts. */
 export function toKind(command: LifeCommand): string {
   if (command.do === 'run') return `run ${command.run.stage}`
   if (command.do === 'race') return `race ${command.runs.map(({ stage }) => stage).join(' and ')}`
   return command.do
 }
 
-/** Other commands cannot have changed a row. */
+/** Whether the command can change rows. */
 export function isOfDatabase({ do: kind }: LifeCommand): boolean {
   return ['sign', 'run', 'race', 'pin outage', 'sweep'].includes(kind)
 }

@@ -1,13 +1,13 @@
 import type { CrashPoint } from './commands.ts'
 
-/** Stands before every call of a worker to the outside. */
+/** Wraps every call of a worker to the outside. */
 export type Gate = <Result>(call: () => Promise<Result>) => Promise<Result>
 
 export class Crash extends Error {
   override name = 'Crash'
 }
 
-/** From the crash on, every call dies. */
+/** All calls fail from the crash on. */
 export function createCrash(point: CrashPoint | undefined): Gate {
   let calls = 0
   return async (call) => {
@@ -18,7 +18,7 @@ export function createCrash(point: CrashPoint | undefined): Gate {
   }
 }
 
-/** One call at a time: when every party waits for its turn, the next number of the list says whose it is. A party may have several calls waiting. */
+/** Lets one call run at a time. When all parties wait, the next number in the list selects one. A party may have several calls waiting. */
 export function createTurns(parties: number, order: readonly number[]) {
   const waiting = new Map<number, (() => void)[]>()
   let live = parties

@@ -11,13 +11,13 @@ import { isOfDatabase, type LifeCommand, PIN_DEADLINE_MS, PUBLISH_DEADLINE_MS } 
 import { assert, type Model, toKey } from './model.ts'
 import { CONFIRMATIONS } from './workerProcess.ts'
 
-/** What must hold after every command, and at the end. */
+/** Checks the invariants after every command and at the end. */
 export function createInvariants(parameters: {
   subject: TestStore
   model: Model
   node: FakeChain
   clock: Clock
-  /** Of the pin service, by CID. */
+  /** Blocks of the pin service by CID. */
   blocks: ReadonlyMap<string, Block['bytes']>
   count(what: string): void
 }) {
@@ -29,21 +29,24 @@ export function createInvariants(parameters: {
     const mayTakeTwoSteps = command?.do === 'race'
     const events = node.events()
     const eventsByKey = new Map(events.map((event) => [toKey(event), event]))
-    assert(eventsByKey.size === events.length, 'I5: one event at most for each wallet and transaction', events)
+    assert(eventsByKey.size === events.length, 'I5: at most one event for each wallet and transaction', events)
     const pairs = new Set(model.seen.proofs.map(({ walletId, digest }) => `${walletId}/${digest}`))
     assert(pairs.size === model.seen.proofs.length, 'I2: one proof for each wallet and digest')
-    assert(pairs.size === model.signings.size, 'I2: every signing has its proof, and nothing else has')
+    assert(pairs.size === model.signings.size, 'I2: every signing has a proof, and every proof a signing')
     for (const proof of model.seen.proofs) {
       const earlier = before.get(proof.slug)
       checkStep(earlier, proof, mayTakeTwoSteps)
       if (proof.status === 'complete') {
         const event = eventsByKey.get(toKey(proof))
-        assert(model.hadDeepReorg || event !== undefined, 'I4: what is complete has its event', proof)
+        assert(model.hadDeepReorg || event !== undefined, 'I4: a complete proof has its event', proof)
         if (earlier?.status !== 'complete') {
           checkPinned(proof)
           const depth = event === undefined ? 0 : node.head.number - event.blockNumber + 1
-          // In a race the chain may have moved on since.
-          assert(mayTakeTwoSteps || depth >= CONFIRMATIONS, 'I4: it became complete deep enough', { proof, depth })
+          // In a race, the chain may have changed since.
+          assert(mayTakeTwoSteps || depth >= CONFIRMATIONS, 'I4: a proof completes after enough confirmations', {
+            proof,
+            depth,
+          })
         }
       }
       checkJob(proof)
@@ -56,7 +59,7 @@ export function createInvariants(parameters: {
     const { slug, status, receiptHash, cid } = proof
     assert(
       model.signings.get(`${proof.walletId}/${proof.digest}`)?.slug === slug,
-      'I2: the proof that was answered',
+      'I2: the proof is the one that was answered',
       proof,
     )
     const from = earlier?.status ?? 'pending_pin'
@@ -68,7 +71,7 @@ export function createInvariants(parameters: {
     if (from !== status) checkReason(proof)
   }
 
-  /** A proof fails only where the model knows why. */
+  /** Checks that the model explains why a proof failed. */
   function checkReason(proof: ProofRow) {
     const { status, failure, slug, attempts, createdAt, pinnedAt, publicationId } = proof
     const now = clock.now()
@@ -87,44 +90,44 @@ export function createInvariants(parameters: {
 
   function checkPinned({ walletId, digest, cid, receiptHash }: ProofRow) {
     const receipt = blocks.get(cid ?? '')
-    assert(receipt !== undefined && toCid(receipt) === cid, 'I4: the receipt is there, under its CID', cid)
-    assert(hash('sha256', receipt) === receiptHash, 'I4: the receipt is the stored one', cid)
+    assert(receipt !== undefined && toCid(receipt) === cid, 'I4: the receipt is pinned under its CID', cid)
+    assert(hash('sha256', receipt) === receiptHash, 'I4: the pinned receipt is the stored one', cid)
     const collateral = model.signings.get(`${walletId}/${digest}`)?.collateral ?? ''
     const held = blocks.get(collateral)
-    assert(held !== undefined && toCid(held) === collateral, 'I4: the collateral is there, under its CID', collateral)
+    assert(held !== undefined && toCid(held) === collateral, 'I4: the collateral is pinned under its CID', collateral)
     assert(Buffer.from(receipt).includes(collateral), 'I4: the receipt names the collateral', collateral)
   }
 
   const hasJob = (wanted: QueueName, slug?: string) =>
     model.seen.jobs.some((job) => job.queue === wanted && (slug === undefined || job.slugs.includes(slug)))
 
-  /** That of an open publication is looked for once for all. */
+  /** A single job confirms all open publications. */
   function checkJob({ slug, status, publicationId }: ProofRow) {
     if (status === 'pending_pin') {
-      assert(hasJob(PIN_QUEUE, slug) || model.lost.pins.has(slug), 'I8: a proof to be pinned has a job', slug)
+      assert(hasJob(PIN_QUEUE, slug) || model.lost.pins.has(slug), 'I8: an unpinned proof has a job', slug)
     }
     if (status !== 'pending_onchain') return
     if (publicationId === null) {
-      assert(hasJob(PUBLISH_QUEUE) || model.lost[PUBLISH_QUEUE], 'I8: a proof to be published has a job', slug)
+      assert(hasJob(PUBLISH_QUEUE) || model.lost[PUBLISH_QUEUE], 'I8: an unpublished proof has a job', slug)
       return
     }
     const publication = model.seen.publications.find(({ id }) => id === publicationId)
-    assert(publication?.status === 'pending', 'I8: a published proof waits with its publication', publication)
+    assert(publication?.status === 'pending', 'I8: a published proof has a pending publication', publication)
   }
 
   function checkEnd() {
     const events = new Map(node.events().map((event) => [toKey(event), event]))
     for (const proof of model.seen.proofs) {
-      assert(isTerminalProofStatus(proof.status), 'every proof comes to its end', proof)
+      assert(isTerminalProofStatus(proof.status), 'every proof becomes final', proof)
       const event = events.get(toKey(proof))
       const isComplete = proof.status === 'complete'
-      assert((event !== undefined) === isComplete, 'I4: what is complete has an event, and nothing else has', proof)
+      assert((event !== undefined) === isComplete, 'I4: exactly the complete proofs have an event', proof)
       count(isComplete ? 'proof: complete' : `proof: ${proof.status}, ${proof.failure}`)
       if (event === undefined) continue
       checkPinned(proof)
       assert(event.ipfsCid === proof.cid, 'I4: the event names the receipt', { proof, event })
       const place = `${event.transactionHash}/${event.blockNumber}`
-      assert(place === proof.onchain, 'I4: the event is where the proof says', { proof, event })
+      assert(place === proof.onchain, "I4: the proof names the event's transaction and block", { proof, event })
     }
     for (const { status } of model.seen.publications) count(`publication: ${status}`)
   }

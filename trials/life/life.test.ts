@@ -4,7 +4,7 @@ import { createLifeCommands, type LifeCommand, PUBLISH_DEADLINE_MS, plainRun } f
 import { type Life, openLife } from './runLife.ts'
 import type { LifeCounts } from './runSequence.ts'
 
-// Thousands of sequences: npm run life. With this seed few of them reach every end but one.
+// More sequences: npm run life. With this seed, these few sequences reach every outcome but one.
 const SEQUENCES = 6
 const COMMANDS = 50
 const SEED = 26
@@ -17,7 +17,7 @@ const run = (stage: 'pin' | 'publish' | 'confirm', fault?: RunFault): LifeComman
   fault,
 })
 
-/** The end that the seed does not reach. */
+/** Reaches the outcome that the seed doesn't. */
 const reverted: LifeCommand[] = [
   { do: 'sign', count: 1, wallet: 0, isAgain: false },
   run('pin'),
@@ -34,13 +34,13 @@ describe('the life of proofs', () => {
   })
   afterAll(() => life.stop())
 
-  test('I2–I6 and I8 hold after every command, and every proof comes to its end', async () => {
+  test('I2–I6 and I8 hold after every command, and every proof becomes final', async () => {
     const counts: LifeCounts = {}
     await fc.assert(
       fc.asyncProperty(createLifeCommands(COMMANDS), (commands) => life.run(commands, counts)),
       { seed: SEED, numRuns: SEQUENCES + 1, examples: [[reverted]] },
     )
-    // Sequences in which nothing went wrong would prove little.
+    // The sequences must include failures.
     const ends = Object.keys(counts).filter((what) => /^(?:proof|publication): /.test(what))
     expect(ends).toEqual(
       expect.arrayContaining([
@@ -55,7 +55,7 @@ describe('the life of proofs', () => {
     )
   }, 600_000)
 
-  test('an event comes back after a reorganisation that also took another sender’s transaction before it', async () => {
+  test('an event comes back after a reorganization that also removed an earlier transaction of another sender', async () => {
     const counts: LifeCounts = {}
     await life.run(
       [
@@ -73,9 +73,9 @@ describe('the life of proofs', () => {
   })
 
   test.each<[string, RunFault, object]>([
-    ['is down then: given up', { name: 'down', count: 1_000 }, { 'proof: onchain_failed, publish_deadline': 1 }],
-    ['is well: published', undefined, { 'proof: complete': 1, 'publication: final': 1 }],
-  ])('a proof that is first tried after its deadline, and the chain %s', async (_, fault, expected) => {
+    ['fails while the chain is down', { name: 'down', count: 1_000 }, { 'proof: onchain_failed, publish_deadline': 1 }],
+    ['is published otherwise', undefined, { 'proof: complete': 1, 'publication: final': 1 }],
+  ])('a proof first tried after its deadline %s', async (_, fault, expected) => {
     const counts: LifeCounts = {}
     await life.run(
       [
@@ -83,7 +83,7 @@ describe('the life of proofs', () => {
         run('pin'),
         { do: 'wait', ms: PUBLISH_DEADLINE_MS + 1 },
         run('publish', fault),
-        // One failure says little.
+        // One failed attempt isn't enough.
         { do: 'wait', ms: 1_800_000 },
         run('publish', fault),
       ],

@@ -2,7 +2,7 @@ import { assertBlock, PinError, type PinErrorCode } from '../../services/coordin
 import type { Block, Pinner } from '../../services/coordinator/src/publish/ipfs/pinner.ts'
 import type { PinFault } from './commands.ts'
 
-/** Blocks in memory, and every failure that the port knows. */
+/** A pin service in memory with all failures of the port. */
 export function createMemoryPinner() {
   const blocks = new Map<string, Block['bytes']>()
   let fault: PinFault | undefined
@@ -19,7 +19,7 @@ export function createMemoryPinner() {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       throw new PinError('pin_unavailable')
     }
-    if (fault.code === 'unknown') throw new TypeError('a fault of the adapter')
+    if (fault.code === 'unknown') throw new TypeError('injected adapter error')
     if (fault.code !== 'other_bytes') throw new PinError(fault.code)
     const result = work()
     return (result instanceof Uint8Array ? new Uint8Array(result.length) : result) as Result
@@ -36,7 +36,7 @@ export function createMemoryPinner() {
           assertBlock(block)
           blocks.set(block.cid, block.bytes)
         },
-        // It says that it holds the block, and does not.
+        // Reports success without storing the block.
         () => {},
       ),
     read: (cid, { signal }) => answer(signal, () => blocks.get(cid) ?? throwNotFound(), throwNotFound),

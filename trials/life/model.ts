@@ -3,30 +3,30 @@ import fc from 'fast-check'
 import { CONFIRM_QUEUE, PUBLISH_QUEUE } from '../../services/coordinator/src/store/jobs.ts'
 import type { Snapshot } from '../../services/coordinator/test/proofRows.ts'
 
-/** What is known of a sequence from its commands: what was signed, and what may keep it from becoming complete. */
+/** What follows from the commands so far: the signings, and the reasons that may keep proofs from completing. */
 export type Model = ReturnType<typeof createModel>
 
 export function createModel() {
   return {
     /** By wallet and digest. */
     signings: new Map<string, { slug: string; collateral: string }>(),
-    /** Slugs of proofs whose publication has reverted at some time, or could have. */
+    /** Slugs of proofs whose publication has reverted or could have. */
     mayRevert: new Set<string>(),
     reverting: new Set<string>(),
-    /** Had an event at some time. The contract has no second thoughts: such a call does not begin to revert. */
+    /** Proofs that had an event at some time. The contract can't revert such a call later. */
     wasPublished: new Set<string>(),
-    /** Jobs that were given up since the last sweep. */
+    /** Jobs lost since the last sweep. */
     lost: { pins: new Set<string>(), [PUBLISH_QUEUE]: false, [CONFIRM_QUEUE]: false },
     feeGwei: 1,
-    /** The newest block that may have cost too much. */
+    /** The newest block whose base fee may have been too high. */
     dearBlock: -1,
     hadDeepReorg: false,
-    /** The tables, as they were read last. */
+    /** The tables as last read. */
     seen: { proofs: [], publications: [], jobs: [] } as Snapshot,
   }
 }
 
-/** What the specification promises does not hold. */
+/** An invariant of the specification doesn't hold. */
 class BrokenLifeError extends Error {
   override name = 'BrokenLifeError'
 }
@@ -35,7 +35,7 @@ export function assert(condition: boolean, rule: string, details?: unknown): ass
   if (!condition) throw new BrokenLifeError(details === undefined ? rule : `${rule}: ${fc.stringify(details)}`)
 }
 
-/** One for each event and each proof. */
+/** Identifies the event of a proof. */
 export function toKey({ wallet, txHash }: Pick<AttestationPublished, 'wallet' | 'txHash'>): string {
   return `${wallet}/${txHash}`.toLowerCase()
 }

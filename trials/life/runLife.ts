@@ -11,12 +11,12 @@ const FINALITY = 8
 const PROGRESS = 50
 
 export type Life = {
-  /** Runs one sequence on empty tables and a chain of its own, and heals it. Throws where an invariant does not hold. */
+  /** Runs a sequence on empty tables and a new chain, then repairs all faults. Throws if an invariant doesn't hold. */
   run(commands: readonly LifeCommand[], counts?: LifeCounts): Promise<void>
   stop(): Promise<void>
 }
 
-/** A database for any number of sequences, one after the other. */
+/** Opens a database for any number of sequences, run one after the other. */
 export async function openLife(): Promise<Life> {
   const subject = await startTestStore()
   const wallets = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
@@ -41,14 +41,14 @@ export async function openLife(): Promise<Life> {
 
 const options = {
   runs: count(1_000, 'sequences', { least: 0 }),
-  commands: count(50, 'commands of each', { least: 0 }),
-  seed: count(0, 'of the commands; 0: by chance, and printed', { least: 0 }),
+  commands: count(50, 'commands in each', { least: 0 }),
+  seed: count(0, 'chooses the commands; 0 picks a random seed and prints it', { least: 0 }),
 }
 type Options = Values<typeof options>
 
 export const life: Trial = {
   summary:
-    'Lives of proofs as random commands of workers, chain, pin service and clock; the invariants are checked after each.',
+    "Runs random sequences of workers' jobs, chain, pin service and clock, and checks the invariants of proofs after each command.",
   options,
   example: '--runs 100 --seed 7',
   run: runLife,
@@ -75,5 +75,8 @@ export async function runLife(
   const error = errorInstance instanceof Error ? errorInstance.stack : errorInstance
   const replay = `replay: seed ${outcome.seed}, path ${counterexamplePath}`
   const sequence = describeLife(counterexample?.[0] ?? [])
-  return { faults: [`after ${numRuns} sequences and ${numShrinks} shrinks\n${replay}\n${sequence}\n${error}`], figures }
+  return {
+    faults: [`failed after ${numRuns} sequences and ${numShrinks} shrinks\n${replay}\n${sequence}\n${error}`],
+    figures,
+  }
 }

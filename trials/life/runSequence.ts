@@ -21,7 +21,7 @@ import { assert, createModel } from './model.ts'
 import { createWorkerProcess, type Outside, type WorkerProcess } from './workerProcess.ts'
 import { createWorld, publisherKey } from './world.ts'
 
-/** How often each kind of command was run, and how proofs and publications ended. */
+/** Number of commands of each kind, and of proofs and publications by outcome. */
 export type LifeCounts = Record<string, number>
 
 export type Scene = {
@@ -33,12 +33,12 @@ export type Scene = {
   counts: LifeCounts
 }
 
-/** The grace of the sweep, in which a proof has its job for certain. */
+/** Proofs younger than this are left to their jobs by the sweep. */
 const GRACE_MS = 10_000
-/** More than the half hour after which a nonce counts as used by another sender, and what follows it. */
+/** Covers more than the half hour after which a nonce counts as used by another sender. */
 const MAX_ROUNDS = 300
 
-/** Runs the commands, checks the invariants after each, and heals the world: then every proof must come to its end. */
+/** Runs the commands, checks the invariants after each, and repairs all faults. Then every proof must become final. */
 export async function runSequence(scene: Scene, commands: readonly LifeCommand[]): Promise<void> {
   const { subject, wallets, batches, node, clock, counts } = scene
   const { store, jobs } = subject
@@ -77,22 +77,22 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
   async function sign({ count: size, wallet: index, isAgain }: Extract<LifeCommand, { do: 'sign' }>) {
     const wallet = wallets[index] as Wallet
     const batch = batches[size % 2] as SigningBatch
-    // Those of the other wallet are new to this one.
+    // If they belong to the other wallet, they are new to this one.
     const earlier = isAgain ? model.seen.proofs.slice(-size).map(({ digest }) => digest) : []
     const news = Array.from({ length: size }, (_, position) => createTestSigning(wallet, earlier[position]))
     const answers = await store.insertSignings({ batch, signings: news, now: clock.now() })
     const digests = new Set(news.map(({ statement }) => statement.digest))
-    assert(answers.length === digests.size, 'every digest is answered once')
-    for (const { digest } of answers) assert(digest !== null && digests.has(digest), 'nothing else is answered')
+    assert(answers.length === digests.size, 'every digest has one answer')
+    for (const { digest } of answers) assert(digest !== null && digests.has(digest), 'no other digest is answered')
     for (const { digest, slug } of answers) {
       const key = `${wallet.id}/${digest}`
       const known = model.signings.get(key) ?? { slug, collateral: toCid(new Uint8Array(batch.collateral)) }
-      assert(known.slug === slug, 'I2: a digest that was signed before has its proof')
+      assert(known.slug === slug, 'I2: a repeated digest gets the same proof')
       model.signings.set(key, known)
     }
   }
 
-  /** A run then takes any number of proofs, as of callers who sign one by one. */
+  /** Splits pin jobs, so that a run takes any number of proofs, as if callers signed one at a time. */
   async function splitPins() {
     const shared = (await readSnapshot(subject)).jobs.filter(({ slugs }) => slugs.length > 1)
     await deleteJobs(
@@ -116,7 +116,7 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
     return [...waiting.slice(first), ...waiting.slice(0, first)].slice(0, run.pins)
   }
 
-  /** As pg-boss and the worker do. Answers what the stage threw. */
+  /** Runs a job as pg-boss and the worker would. Returns the error of the stage. */
   async function runStage(run: StageRun, turn: Gate = (call) => call()): Promise<ChainError | Crash | undefined> {
     const taken = takeJobs(run)
     const ids = taken.map(({ id }) => id)
@@ -174,7 +174,7 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
   async function runOutage({ code, attempts }: { code: PinErrorCode; attempts: number }) {
     const run: StageRun = { ...plainRun, stage: PIN_QUEUE, pins: 100 }
     for (let attempt = 0; attempt < attempts; attempt++) {
-      // Each of them fails at its first call.
+      // Each proof fails at its first call.
       service.setOutage(code)
       await runStage(run)
       service.setOutage(undefined)
@@ -203,7 +203,7 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
         node.setFault()
         const isDear = model.feeGwei === TOO_DEAR_GWEI || node.head.number <= model.dearBlock
         const isExcused = command.fault !== undefined || error instanceof Crash || isDear
-        assert(error === undefined || isExcused, 'a stage whose world is in order does not fail', error)
+        assert(error === undefined || isExcused, "a stage without faults doesn't fail", error)
         return
       }
       case 'race':
@@ -217,13 +217,13 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
     }
   }
 
-  /** Everything works again. Jobs alone must bring every proof to its end: one sweep finds those that were lost. */
+  /** Repairs all faults. One sweep restores lost jobs; from then on jobs must complete every proof. */
   async function heal() {
     node.setFault()
     node.holdMempool(false)
     world.forgetNothing()
     world.setFee(1)
-    // Fees are those of the newest block.
+    // The fee depends on the newest block.
     node.mine(1)
     clock.advance(GRACE_MS + 1)
     await sweep()
@@ -232,14 +232,14 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
       for (const stage of stages) {
         if (!hasJob(stage)) continue
         const error = await runStage({ ...plainRun, stage, pins: 100 })
-        assert(error === undefined, 'a stage whose world is in order does not fail', error)
+        assert(error === undefined, "a stage without faults doesn't fail", error)
         await check()
       }
       if (isOver(model.seen)) return
       node.mine(2)
       clock.advance(16_000)
     }
-    assert(false, 'every proof comes to its end', { ...model.seen, mempool: node.mempool(), head: node.head })
+    assert(false, 'every proof becomes final', { ...model.seen, mempool: node.mempool(), head: node.head })
   }
 
   for (const command of commands) {

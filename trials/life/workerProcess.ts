@@ -11,7 +11,7 @@ import type { Clock } from '../../services/coordinator/src/system.ts'
 import { PIN_DEADLINE_MS, PUBLISH_DEADLINE_MS } from './commands.ts'
 import type { Gate } from './gates.ts'
 
-/** What workers call. */
+/** Everything that workers call. */
 export type Outside = {
   chain: Chain
   pinner: Pick<Pinner, 'pin' | 'read'>
@@ -23,10 +23,10 @@ export type Outside = {
 export type WorkerProcess = ReturnType<typeof createWorkerProcess>
 
 export const CONFIRMATIONS = 3
-/** Of the clock on the wall, which decides only how long a pin service that says nothing is listened to. */
+/** In real time: how long a worker waits for a pin service that doesn't answer. */
 const SILENCE_MS = 5
 
-/** A worker's memory, and its three stages, whose every call to the outside goes through a gate. */
+/** A worker process with its three stages. All calls to the outside pass a gate. */
 export function createWorkerProcess(outside: Outside, clock: Clock) {
   let gate: Gate = (call) => call()
   const wrap = <Target extends object>(target: Target): Target =>
@@ -61,7 +61,7 @@ export function createWorkerProcess(outside: Outside, clock: Clock) {
     setGate(next: Gate) {
       gate = next
     },
-    /** All at once; over only when each of them is. */
+    /** Pins all proofs at once and waits for all of them. */
     async pin(slugs: readonly string[]) {
       const outcomes = await Promise.allSettled(slugs.map((slug) => pinStage.pin(slug)))
       for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason

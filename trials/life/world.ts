@@ -11,11 +11,11 @@ import { CONFIRMATIONS } from './workerProcess.ts'
 
 const GWEI = 10n ** 9n
 
-/** Hardhat's first account, whose key is public. */
+/** Hardhat's first account, whose private key is public. */
 export const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 const publisher: Hex = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 
-/** Chain and clock, which no worker controls. */
+/** Changes the chain and the clock, which workers don't control. */
 export function createWorld(parameters: {
   subject: TestStore
   model: Model
@@ -80,7 +80,7 @@ export function createWorld(parameters: {
       case 'use nonce': {
         const nonce = node.transactions().filter(({ from }) => from === publisher).length
         const { publications } = await readSnapshot(subject)
-        // Nothing can bring an event back whose nonce was taken after the proof was complete.
+        // An event can't come back if its nonce was used after the proof was complete.
         if (publications.some((item) => item.nonce === nonce && item.status === 'confirmed')) return
         await node.sendFromElsewhere({ privateKey: publisherKey })
         return

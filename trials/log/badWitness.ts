@@ -13,48 +13,48 @@ import {
 import { toHex } from '@countersign/protocol'
 import { readSigners, type Signer } from '../../services/witness/src/signers.ts'
 import { toKeyPath } from '../../services/witness/src/witnessFolder.ts'
-import { type Answer, type Asked, type Handle, startInterceptor } from '../interceptor.ts'
+import { type Answer, type Handle, type InterceptedRequest, startInterceptor } from '../interceptor.ts'
 
-/** What a witness does with the calls of a log. */
-export const moods = [
+/** How a witness answers. */
+export const behaviours = [
   'honest',
   'dead',
-  /** Records and cosigns, and its answer is lost. */
+  /** Records and cosigns, but its answer is lost. */
   'answer lost',
   'slow',
-  /** Gives the cosignature that it gave the time before. */
+  /** Repeats its previous cosignature. */
   'lagging',
   'bad signature',
-  /** By its own key, of the same size. */
+  /** Signs another root of the same size with its key. */
   'other root',
   'other size',
-  /** By its own key, of the right checkpoint, an hour ahead. */
+  /** Signs the right checkpoint with its key, but one hour ahead. */
   'dated ahead',
-  /** Says again and again that it has seen nothing. */
+  /** Always reports that it has no checkpoint. */
   'behind',
   'nonsense',
-  /** Names a size that the log never had. */
+  /** Reports a size that the log never had. */
   'ahead',
-  /** Another process with the same key, which has cosigned another history. */
+  /** Another process with the same key that has cosigned another history. */
   'forked',
 ] as const
-export type Mood = (typeof moods)[number]
+export type Behaviour = (typeof behaviours)[number]
 
-/** Who says so says that the log has two histories. */
-export const contradicting: readonly Mood[] = ['ahead', 'forked']
+/** Behaviours that claim a second history of the log. */
+export const contradicting: readonly Behaviour[] = ['ahead', 'forked']
 
-/** What a witness cosigned: an honest one answered it. */
+/** A cosignature of the honest witness. */
 export type Cosigned = { origin: string; size: number; root: string; lines: string }
 
 export type BadWitness = {
   url: string
-  mood(): Mood
-  setMood(mood: Mood): void
-  /** What the real witness answered, whether or not that reached the caller. */
+  behaviour(): Behaviour
+  setBehaviour(behaviour: Behaviour): void
+  /** Cosignatures of the real witness, even if they didn't reach the caller. */
   readonly cosigned: readonly Cosigned[]
-  /** How often it was asked in each mood. */
-  readonly asked: Readonly<Partial<Record<Mood, number>>>
-  /** Once, at the next checkpoint: before the real witness gets it, or when it has answered. Then the caller is cut off. */
+  /** Number of requests by behaviour. */
+  readonly requests: Readonly<Partial<Record<Behaviour, number>>>
+  /** Acts once, at the next checkpoint: before or after the real witness processes it. Then it closes the caller's connection. */
   intercept(when: 'before' | 'after', act: () => Promise<void>): void
   stop(): Promise<void>
 }
@@ -62,24 +62,24 @@ export type BadWitness = {
 const SLOW_MS = { shortest: 100, longest: 6_000 }
 const BEYOND = 1_000_000
 
-/** A witness that can misbehave, before one that does not. */
+/** A proxy in front of an honest witness that can misbehave. */
 export async function startBadWitness(parameters: {
   witness: { url: string; folder: string }
-  /** Of the process that has another history. */
+  /** URL of the process with another history. */
   forkUrl?: () => string
   random: () => number
 }): Promise<BadWitness> {
   const { witness, forkUrl, random } = parameters
   const [signer] = readSigners(await readFile(toKeyPath(witness.folder), 'utf8')) as [Signer, Signer]
   const cosigned: Cosigned[] = []
-  const asked: Partial<Record<Mood, number>> = {}
+  const requests: Partial<Record<Behaviour, number>> = {}
   const stopping = new AbortController()
-  let mood: Mood = 'honest'
+  let behaviour: Behaviour = 'honest'
   let interception: { when: 'before' | 'after'; act(): Promise<void> } | undefined
 
-  /** Cosigns something else, or at another time, with the key of the witness. */
+  /** Cosigns something else, or with another time, with the witness's key. */
   async function lie(
-    { body }: Asked,
+    { body }: InterceptedRequest,
     change: (checkpoint: Checkpoint) => Checkpoint,
     aheadS: number = 0,
   ): Promise<Answer> {
@@ -89,8 +89,8 @@ export async function startBadWitness(parameters: {
     return toText(200, formatSignatureLines([toNoteSignature(signer.key, await signer.sign(message), time)]))
   }
 
-  /** Asks the real one, and remembers what it cosigned. */
-  async function askHonestly({ body }: Asked, forward: () => Promise<Answer>): Promise<Answer> {
+  /** Forwards the request and records the cosignature. */
+  async function answerHonestly({ body }: InterceptedRequest, forward: () => Promise<Answer>): Promise<Answer> {
     const taken = interception
     interception = undefined
     if (taken?.when === 'before') await taken.act()
@@ -100,32 +100,32 @@ export async function startBadWitness(parameters: {
       cosigned.push({ origin, size, root: toHex(root), lines: answer.body.toString('utf8') })
     }
     if (taken?.when === 'after') await taken.act()
-    if (taken !== undefined) throw new Error('cut off')
+    if (taken !== undefined) throw new Error('connection closed')
     return answer
   }
 
   const handle: Handle = async (call, forward) => {
-    if (call.path !== '/add-checkpoint') return mood === 'dead' ? undefined : forward()
-    asked[mood] = (asked[mood] ?? 0) + 1
-    switch (mood) {
+    if (call.path !== '/add-checkpoint') return behaviour === 'dead' ? undefined : forward()
+    requests[behaviour] = (requests[behaviour] ?? 0) + 1
+    switch (behaviour) {
       case 'honest':
-        return askHonestly(call, forward)
+        return answerHonestly(call, forward)
       case 'dead':
         return undefined
       case 'answer lost':
-        await askHonestly(call, forward)
+        await answerHonestly(call, forward)
         return undefined
       case 'slow': {
         const { shortest, longest } = SLOW_MS
         await setTimeout(shortest + random() * (longest - shortest), undefined, { signal: stopping.signal })
-        return askHonestly(call, forward)
+        return answerHonestly(call, forward)
       }
       case 'lagging': {
         const earlier = cosigned.at(-1)
         return earlier === undefined ? undefined : toText(200, earlier.lines)
       }
       case 'bad signature': {
-        const answer = await askHonestly(call, forward)
+        const answer = await answerHonestly(call, forward)
         return answer.status === 200 ? toText(200, spoil(answer.body.toString('utf8'), random)) : answer
       }
       case 'other root':
@@ -141,7 +141,7 @@ export async function startBadWitness(parameters: {
       case 'ahead':
         return toText(409, `${BEYOND}\n`, 'text/x.tlog.size')
       case 'forked': {
-        if (forkUrl === undefined) throw new Error('there is no other history')
+        if (forkUrl === undefined) throw new Error('no forked witness to forward to')
         const response = await fetch(`${forkUrl()}/add-checkpoint`, {
           method: 'POST',
           body: Uint8Array.from(call.body),
@@ -154,12 +154,12 @@ export async function startBadWitness(parameters: {
   const interceptor = await startInterceptor(witness.url, handle)
   return {
     url: interceptor.url,
-    mood: () => mood,
-    setMood(next) {
-      mood = next
+    behaviour: () => behaviour,
+    setBehaviour(next) {
+      behaviour = next
     },
     cosigned,
-    asked,
+    requests,
     intercept(when, act) {
       interception = { when, act }
     },
@@ -174,7 +174,7 @@ function toText(status: number, text: string, type = 'text/plain; charset=utf-8'
   return { status, type, body: Buffer.from(text) }
 }
 
-/** Another character somewhere in the last half of each line, which is in the signature. */
+/** Changes one character in the signature of each line. */
 function spoil(lines: string, random: () => number): string {
   return lines
     .split('\n')

@@ -7,7 +7,7 @@ import { startWitness, type WitnessFolder } from '@countersign/testing/launcher'
 import type { Scope } from '@countersign/testing/stack'
 import { createSigner, type Signer } from '../../packages/log/test/logs.ts'
 
-/** Signs checkpoints as the enclave does: only who has the root secret can, and here that is a file. */
+/** Signs checkpoints like the enclave. Normally only the enclave knows the root secret; in this test it is in a file. */
 export async function createLogSigner(rootSecretFile: string, origin: string): Promise<Signer> {
   const secret = Buffer.from((await readFile(rootSecretFile, 'utf8')).trim(), 'hex')
   const info = Buffer.concat([Buffer.from('countersign/log/v1'), Buffer.of(0), Buffer.from(origin)])
@@ -22,7 +22,7 @@ export function createOtherCheckpoint(log: Signer, size: number): { checkpoint: 
   return { checkpoint: signNote(text, [log]), root }
 }
 
-/** A second process with the key of a witness and another state: it has cosigned another history of the log. Its URL. */
+/** Starts a second process with the key of a witness that has cosigned another history of the log. Returns its URL. */
 export async function startForkedWitness(
   { add }: Pick<Scope, 'add'>,
   parameters: { witness: WitnessFolder; logsFile: string; log: Signer; size: number },
@@ -30,7 +30,7 @@ export async function startForkedWitness(
   const { witness, logsFile, log, size } = parameters
   const folder = `${witness.folder}-fork`
   await cp(witness.folder, folder, { recursive: true })
-  // What the real one has cosigned is not copied with its key.
+  // Copies the key but not the checkpoints.
   await rm(join(folder, 'checkpoints'), { recursive: true })
   await cp(join(witness.folder, 'checkpoints'), join(folder, 'checkpoints'), { recursive: true, filter: isFolder })
   const service = add(startWitness({ folder, logsFile }), ({ kill }) => kill('SIGKILL'))
@@ -38,7 +38,7 @@ export async function startForkedWitness(
   const { checkpoint } = createOtherCheckpoint(log, size)
   const body = formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint })
   const response = await fetch(`${url}/add-checkpoint`, { method: 'POST', body })
-  if (response.status !== 200) throw new Error(`the other history was not cosigned: ${await response.text()}`)
+  if (response.status !== 200) throw new Error(`forked witness did not cosign: ${await response.text()}`)
   return url
 }
 

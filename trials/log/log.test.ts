@@ -6,19 +6,19 @@ import { runSignings } from './runSignings.ts'
 
 const say = () => {}
 
-// 10,000 of them: npm run log:signings.
-test('while witnesses misbehave, nothing is released without a quorum, and a caller that got an error gets no signature', async () => {
+// With 10,000 signatures: npm run log:signings.
+test('releases nothing without a quorum while witnesses misbehave, and no signature to a caller that got an error', async () => {
   const options = { count: 60, seed: 5, callers: 12, receipts: 5 }
   const { faults, figures } = await withScope((scope) => runSignings({ scope, say }, options))
   expect(faults).toEqual([])
   expect(figures).toMatchObject({ receipts: 5 })
-  expect(figures?.asked).toBeGreaterThanOrEqual(60)
+  expect(figures?.requests).toBeGreaterThanOrEqual(60)
   expect(figures?.answered).toBeGreaterThan(30)
 }, 300_000)
 
-// Each step five times: npm run log:kills.
+// Every step, five times: npm run log:kills.
 test.each(['after the commit', 'released, before', 'witness: recorded'])(
-  'killed at “%s”: one history, every answer stands',
+  'one history and all answers survive a kill at “%s”',
   async (only) => {
     const { faults, figures } = await withScope((scope) => runKills({ scope, say }, { rounds: 1, only }))
     expect(faults).toEqual([])
@@ -27,7 +27,7 @@ test.each(['after the commit', 'released, before', 'witness: recorded'])(
   300_000,
 )
 
-// All of them: npm run log:attacks.
+// All attacks: npm run log:attacks.
 test.each(['frontier', 'secret use'])(
   'the attack “%s” on the log fails',
   async (only) => {

@@ -2,20 +2,20 @@ import { hashOrigin } from '@countersign/log'
 import type { RunningWitness } from '@countersign/testing/launcher'
 import type { Query } from '../openQuery.ts'
 
-/** What the database has of one log. */
+/** The database's rows of one log. */
 export type LogRows = {
   origin: string
   /** Verifier key. */
   key: string
-  /** From index 0 on. */
+  /** In order, from index 0. */
   entries: readonly Uint8Array[]
   checkpoints: readonly { size: number; root: string }[]
   notes: readonly { size: number; note: string }[]
-  /** Signatures that are stored, with the note by which each was released, and where its entry is. */
+  /** Stored signatures, with the index of the entry and the note that released it. */
   signings: readonly { slug: string; index: number; note: string }[]
 }
 
-/** All logs, in the order in which they were begun. Past the store, so that its code is judged too. */
+/** Reads all logs in the order of their creation. Bypasses the store, so that its code is tested too. */
 export async function readLogs(query: Query): Promise<LogRows[]> {
   const logs = await query<{ id: number; origin: string; key: string }>('select id, origin, key from logs order by id')
   return Promise.all(
@@ -26,7 +26,7 @@ export async function readLogs(query: Query): Promise<LogRows[]> {
         [id],
       )
       for (const [place, { index }] of entries.entries()) {
-        if (Number(index) !== place) throw new Error(`${origin} has no entry ${place}`)
+        if (Number(index) !== place) throw new Error(`${origin}: entry ${place} is missing`)
       }
       const checkpoints = await query<{ size: string; root: string }>(
         `select size, encode(root, 'hex') as root from log_appends where log_id = $1 and note is not null order by size`,
@@ -54,7 +54,7 @@ export async function readLogs(query: Query): Promise<LogRows[]> {
   )
 }
 
-/** The newest checkpoint of each witness that has one of this log, as it serves it. */
+/** The newest checkpoint that each witness serves for this log. */
 export async function readNewest(
   witnesses: readonly RunningWitness[],
   origin: string,

@@ -5,9 +5,9 @@ import type { CrashPointName } from '../../services/coordinator/test/crashPoints
 import { createClient } from '../answers.ts'
 import { startInterceptor } from '../interceptor.ts'
 import { count, type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
-import { settleLog, startWitnessed } from './settleLog.ts'
+import { auditLog, startWitnessed } from './auditLog.ts'
 
-/** Who is killed, and when: coordinators by points in their own code, the others by what passes between them. */
+/** Which process is killed, and when: coordinators at crash points in their code, the others by intercepted requests. */
 const killPoints = {
   'coordinator: after the enclave signed, before its quote': { crashAt: 'after the enclave' },
   'coordinator: after the entries are written, before the quote': { crashAt: 'after the entries are written' },
@@ -35,30 +35,30 @@ type EnclaveMoment = { path: string; when: 'before' | 'after' }
 type KillPointName = keyof typeof killPoints
 
 const SIGNINGS = 3
-/** Long enough that the entries are written and cosigned while the quote is made. */
+/** Long enough that entries are written and cosigned before the quote is ready. */
 const QUOTE_MS = 200
-/** A point that is not reached in this time is a fault of the trial. */
+/** A step not reached in this time is an error of the trial. */
 const REACH_MS = 60_000
-/** A claim of somebody who died falls after 90 seconds at the latest. */
+/** A claim of a killed process expires after at most 90 seconds. */
 const AGAIN_MS = 150_000
 
 const options = {
   rounds: count(5, 'times that each step is reached'),
-  only: word('WORD', 'the steps with this word in their names'),
+  only: word('WORD', 'run only the steps with this text in their names'),
 }
 type Options = Values<typeof options>
 
 export const logKills: Trial = {
-  summary: `Kills enclave, coordinator and witnesses at each named step of a signature with a log, starts them again, and goes on signing. There is
-one history, and nothing that was answered is lost or answered in another way.`,
+  summary: `Kills enclave, coordinator and witnesses at each named step of a logged signature, restarts them and continues signing. Checks that the
+log has one history and that no answer is lost or changed.`,
   options,
   example: '--rounds 1 --only witness',
   run: runKills,
 }
 
 /**
- * Kills coordinator, enclave and witnesses at each of these points while signatures are asked for, starts them again, and goes on. In the
- * end there is one history, every answer stands, and a caller that asks again gets the same.
+ * Kills coordinator, enclave and witnesses at each step while signatures are requested, restarts them and continues. At the end there must be
+ * one history, all answers must stand, and repeated requests must get the same answers.
  */
 export async function runKills({ scope, say }: TrialDeps, { rounds, only }: Options): Promise<Outcome> {
   const names = selectNames(Object.keys(killPoints) as KillPointName[], only)
@@ -93,18 +93,18 @@ export async function runKills({ scope, say }: TrialDeps, { rounds, only }: Opti
     }
   }
 
-  /** Kills once, while signatures are asked for, and starts again what was killed. */
+  /** Kills a process once while signatures are requested, and restarts it. */
   async function hit(name: KillPointName) {
     const point: KillPoint = killPoints[name]
     const reach = <Result>(run: () => Promise<Result>) =>
-      withinTimeLimit(REACH_MS, run, { createError: () => new Error(`“${name}” was not reached`) })
+      withinTimeLimit(REACH_MS, run, { createError: () => new Error(`“${name}” was not reached in time`) })
     if ('crashAt' in point) {
       await backend.stopCoordinator('SIGKILL')
       await start({ CRASH_AT: point.crashAt })
       await backend.untilReady()
       const signing = client.sign(client.next(SIGNINGS))
       const { code, how } = await reach(backend.coordinatorEnded)
-      if (code !== null) throw new Error(`the coordinator ${how} and did not reach “${name}”`)
+      if (code !== null) throw new Error(`coordinator ${how} before it reached “${name}”`)
       await signing
       await start()
     } else {
@@ -142,12 +142,12 @@ export async function runKills({ scope, say }: TrialDeps, { rounds, only }: Opti
     kills += 1
     const nonces = client.next(SIGNINGS)
     await withinTimeLimit(REACH_MS, () => untilAnswered(nonces), {
-      createError: () => new Error(`nothing was signed after “${name}”`),
+      createError: () => new Error(`signing did not resume after “${name}”`),
     })
-    say(`killed ${name} (${client.answers.size} answered)`)
+    say(`killed at “${name}” (${client.answers.size} answered)`)
   }
 
-  say('asking again for what was not answered')
+  say('repeating unanswered requests')
   const all = client.all()
   const until = performance.now() + AGAIN_MS
   while (client.missing(all).length > 0 && performance.now() < until) {
@@ -156,19 +156,19 @@ export async function runKills({ scope, say }: TrialDeps, { rounds, only }: Opti
   }
   await client.sign(all)
   const answered = new Set([...client.answers.values()].map(({ slug }) => slug))
-  const settled = await settleLog(scope, { backend, witnessed }, { answered, receipts: answered.size, say })
-  const { entries, receipts } = settled
+  const audited = await auditLog(scope, { backend, witnessed }, { answered, receipts: answered.size, say })
+  const { entries, receipts } = audited
   return {
     faults: [
-      ...client.changed,
+      ...client.conflicts,
       ...client.missing(all).map((each) => `nonce ${each} was never answered`),
-      ...settled.faults,
+      ...audited.faults,
     ],
     figures: { kills, answered: answered.size, receipts, entries },
   }
 }
 
-/** Calls that open a log, or only acknowledge, are not what is waited for. */
+/** Skips releases that open a log or only acknowledge. */
 function isOfStatements(path: string, body: Buffer): boolean {
   if (path !== enclavePaths.release) return true
   const { leaves = [] } = JSON.parse(body.toString('utf8')) as { leaves?: readonly string[] }

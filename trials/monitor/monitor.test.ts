@@ -4,8 +4,8 @@ import { runSituations } from './runSituations.ts'
 
 const say = () => {}
 
-// 10,000 of them: npm run monitor:history.
-test('an honest history has no findings, and each planted case is found by name', async () => {
+// With 10,000 signatures: npm run monitor:history.
+test('an honest history has no findings, and each planted fault is reported by its kind', async () => {
   const { faults, figures } = await runHistory({ say }, { count: 30 })
   expect(faults).toEqual([])
   expect(figures).toMatchObject({ proven: 27, nonce: 27, size: 31, entries: 30 })

@@ -12,22 +12,22 @@ const PER_BLOCK = 100
 const options = { count: count(10_000, 'signatures') }
 
 export const monitorHistory: Trial = {
-  summary: `Has the monitor look at a wallet with many signatures, nine of ten transactions and the rest messages, all honest: nothing may be found. Then
-plants four cases, one after the other, which the next look must find by name.`,
+  summary: `Monitors an honest wallet with many signatures, 90 % transactions and 10 % messages, and expects no findings. Then plants
+four faults, one after the other, and expects the monitor to report each by its kind.`,
   options,
   example: '--count 500',
   run: runHistory,
 }
 type Options = Values<typeof options>
 
-/** Looks at a wallet with so many signatures, all honest; then plants one case after the other, and looks again as `--follow` does. */
+/** Monitors an honest wallet, then plants one fault after the other and checks again, as `--follow` does. */
 export async function runHistory({ say }: Pick<TrialDeps, 'say'>, { count }: Options): Promise<Outcome> {
   const { log, template, receipts, blocks } = await createHistory(count)
-  say(`${receipts.length} receipts made`)
+  say(`created ${receipts.length} receipts`)
   const wallet = nameSignature(template.receipt).from
   const network = createFakeNetwork(template)
   const node = createFakeNode({ wallet })
-  // The manifest's contract begins at block 7.
+  // The manifest's contract starts at block 7.
   node.rest(7)
   for (const block of [...blocks, ...receipts.map(({ bytes }) => bytes)])
     network.blocks.set(toCid(block), Uint8Array.from(block))
@@ -56,37 +56,37 @@ export async function runHistory({ say }: Pick<TrialDeps, 'say'>, { count }: Opt
     memory: createMonitorMemory(),
     logs: createLogsMemory(),
     onProgress({ judged, of }: { judged: number; of: number }) {
-      if (judged % 1000 === 0) say(`${judged} of ${of} judged`)
+      if (judged % 1000 === 0) say(`verified ${judged} of ${of}`)
     },
   }
-  const look = async () => {
+  const check = async () => {
     const startedAt = performance.now()
     const request = { address: wallet, rpc: rpcUrl, gateways: [gatewayUrl], log: apiBaseUrl, allowMock: true }
     const report = await monitorWallet(deps, { ...request, manifests: [toManifest(template)] })
     const findings = report.findings.map(({ kind, index, detail = '' }) => `${kind} ${index ?? ''} ${detail}`.trim())
     return { report, findings, seconds: (performance.now() - startedAt) / 1000 }
   }
-  const { report, findings, seconds } = await look()
+  const { report, findings, seconds } = await check()
   const [seen] = report.logs ?? []
   const { keyId } = template.receipt.signer.statement
   const hidden = { kind: 'signature', keyId, leaf: '5e'.repeat(32), timeMs: signedAt.getTime() } as const
   const { proven, nonce, conclusion } = report
-  const faults = findings.map((finding) => `found in an honest history: ${finding}`)
-  if (conclusion !== 'complete') faults.push(`the honest history is ${conclusion}`)
+  const faults = findings.map((finding) => `finding in an honest history: ${finding}`)
+  if (conclusion !== 'complete') faults.push(`conclusion of the honest history: ${conclusion}`)
   const plant = async (name: string, expected: string, change: () => () => void) => {
     const undo = change()
-    const found = await look()
+    const found = await check()
     const isFound = found.findings.length === 1 && found.findings[0]?.startsWith(expected)
-    if (!isFound) faults.push(`not found: ${name}, but ${found.findings.join('; ')}`)
+    if (!isFound) faults.push(`${name}: expected the finding ${expected}, got ${found.findings.join('; ')}`)
     say(`${name}: ${found.findings.join('; ')} (${found.seconds.toFixed(1)} s)`)
     undo()
   }
-  await plant('a transaction signed outside', 'no-receipt', () => {
+  await plant('a transaction signed outside the service', 'no-receipt', () => {
     node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: sent.length })
     node.rest(20)
     return () => void node.blocks.splice(-21)
   })
-  await plant('a tile withheld', 'log-withholds', () => {
+  await plant('a withheld tile', 'log-withholds', () => {
     const path = `tile/entries/${String(Math.floor(log.entries.length / 256)).padStart(3, '0')}.p/${(log.entries.length % 256) + 1}`
     serve(createFakeLog([...log.entries, { ...hidden, keyId: 'ee'.repeat(16) }]))
     served.gone.add(path)

@@ -3,7 +3,7 @@ import { toPath } from '@countersign/testing/launcher'
 
 const MONITOR = toPath('apps/verifier/src/monitor/cli.ts')
 
-/** The monitor's command line, as a separate process. */
+/** Runs the monitor's command line in a separate process. */
 export function runMonitor(argv: readonly string[]): Promise<{ exitCode: number; stdout: string }> {
   return new Promise((resolve) => {
     const child = execFile(process.execPath, ['-C', 'source', MONITOR, ...argv], (_, stdout) => {
@@ -12,8 +12,8 @@ export function runMonitor(argv: readonly string[]): Promise<{ exitCode: number;
   })
 }
 
-/** What it says of its first wallet, to a webhook or with `--json`. */
-export function readLook(text: string): { exitCode: number; conclusion: string; kinds: string[] } {
+/** Reads the report on the first wallet, from a webhook or `--json`. */
+export function readReport(text: string): { exitCode: number; conclusion: string; kinds: string[] } {
   const { exitCode, looks } = JSON.parse(text) as {
     exitCode: number
     looks: { report: { conclusion: string; findings: { kind: string }[] } }[]

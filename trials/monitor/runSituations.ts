@@ -26,7 +26,7 @@ import {
 } from '../../packages/verify/test/monitor/loggedWallet.ts'
 import { apiBaseUrl, gatewayUrl, json, rpcUrl } from '../../packages/verify/test/network.ts'
 import { type Outcome, selectNames, type Trial, type TrialDeps, type Values, word } from '../trial.ts'
-import { readLook, runMonitor } from './runMonitor.ts'
+import { readReport, runMonitor } from './runMonitor.ts'
 
 const HOOK = 'https://hook.test'
 const WITNESSES = ['https://w1.test', 'https://w2.test', 'https://w3.test']
@@ -38,7 +38,7 @@ const [otherConfigHash = ''] = first.anchors.configHashes
 
 type Situation = {
   name: string
-  /** The findings that the monitor must report, and its exit code. The findings are only known from the webhook. */
+  /** The expected exit code, and the expected findings in the webhook. */
   exitCode: number
   kinds?: readonly string[]
   prepare: (service: Service) => Promise<void> | void
@@ -48,8 +48,8 @@ type Row = {
   name: string
   headline: string
   exitCode: number
-  /** Of the body that the webhook got; undefined if it got none. */
-  webhook: ReturnType<typeof readLook> | undefined
+  /** Body of the webhook; undefined if none was sent. */
+  webhook: ReturnType<typeof readReport> | undefined
   isExpected: boolean
 }
 
@@ -73,11 +73,11 @@ function createService() {
       },
     },
     hasWitnessUrls: true,
-    /** The logs that the witnesses have cosigned, if they differ from those that the service shows. */
+    /** The logs that the witnesses have cosigned, if they differ from those of the service. */
     cosigned: undefined as readonly FakeLog[] | undefined,
     down: new Set<number>(),
     cosignedAgoS: 60,
-    /** Signs a transaction, and publishes its receipt. The chain has each nonce once. */
+    /** Signs a transaction and publishes its receipt. `isMined: false` leaves the transaction out of the chain, which has each nonce once. */
     async sign(nonce: number, { seconds = nonce, log = logs[0] as FakeLog, isOther = false, isMined = true } = {}) {
       const options = {
         txMetadata: { nonce },
@@ -97,7 +97,7 @@ function createService() {
       url,
       (asked) => {
         if (service.down.has(place)) return new Response(null, { status: 503 })
-        // A checkpoint in a statement has no line but the log's.
+        // A checkpoint in a statement carries only the log's signature.
         const seen = (service.cosigned ?? logs).map((log) => {
           return Object.assign(createFakeLog(log.entries, undefined, log.name), { cosigners: [] })
         })
@@ -152,7 +152,7 @@ const situations: readonly Situation[] = [
   {
     name: 'After a restore',
     exitCode: 0,
-    // The log has ended, its spare took over, and a transaction that the database had lost was signed again there.
+    // The log has ended and its spare took over. A transaction that the database lost was signed again there.
     async prepare(service) {
       await signTwo(service)
       const spare = openSpare()
@@ -236,7 +236,6 @@ const situations: readonly Situation[] = [
   },
 ]
 
-/** Runs the monitor's command line in one situation. */
 async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: Situation): Promise<Row> {
   const service = createService()
   await prepare(service)
@@ -258,7 +257,7 @@ async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: S
     const trust = ['--manifest', manifestFile, '--allow-mock']
     const { exitCode, stdout } = await runMonitor([service.address, ...sources, ...trust, '--webhook', urlOf(HOOK)])
     const headline = stdout.split('\n')[1]?.trim() ?? ''
-    const webhook = bodies.map(readLook).at(-1)
+    const webhook = bodies.map(readReport).at(-1)
     const isComplete = expected === 0
     const isExpected =
       exitCode === expected &&
@@ -272,11 +271,11 @@ async function runSituation({ name, prepare, exitCode: expected, kinds = [] }: S
 const isSame = (found: readonly string[], expected: readonly string[]) =>
   JSON.stringify([...new Set(found)].toSorted()) === JSON.stringify(expected.toSorted())
 
-const options = { only: word('WORD', 'the situations with this word in their names') }
+const options = { only: word('WORD', 'run only the situations with this text in their names') }
 
 export const monitorSituations: Trial = {
   summary:
-    'Runs the monitor in twelve situations, each as a separate process, and prints its headline, exit code and webhook as a table.',
+    'Runs the monitor in twelve situations, each in a separate process, and prints its headline, exit code and webhook in a table.',
   options,
   example: '--only witness',
   run: runSituations,
@@ -295,7 +294,7 @@ export async function runSituations({ say }: Pick<TrialDeps, 'say'>, { only }: O
     rows.push(row)
   }
   return {
-    faults: rows.filter(({ isExpected }) => !isExpected).map(({ name }) => `unexpected: ${name}`),
+    faults: rows.filter(({ isExpected }) => !isExpected).map(({ name }) => `unexpected result: ${name}`),
     tables: [
       {
         head: ['Situation', 'Headline', 'Exit code', 'Webhook'],
@@ -310,7 +309,7 @@ export async function runSituations({ say }: Pick<TrialDeps, 'say'>, { only }: O
   }
 }
 
-/** One of the fake hosts, on loopback. */
+/** Serves one of the fake hosts on loopback. */
 function serve(host: string, { network }: Service) {
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString()

@@ -2,8 +2,8 @@ import { withScope } from '@countersign/testing/stack'
 import { expect, test } from 'vitest'
 import { runRetention } from './runRetention.ts'
 
-// More of them: npm run retention.
-test('600 proofs, most of whose receipts left the database under a worker that was killed: all answer what they did', async () => {
+// Larger runs: npm run retention.
+test('proofs read the same after a worker, killed once meanwhile, has dropped most of 600 receipts', async () => {
   const options = { proofs: 600, receipts: 1 }
   const { faults, figures } = await withScope((scope) => runRetention({ scope, say() {} }, options))
   expect(faults).toEqual([])

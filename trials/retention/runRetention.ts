@@ -8,32 +8,32 @@ import { openQuery, type Query } from '../openQuery.ts'
 import { count, type Outcome, type Trial, type TrialDeps, type Values } from '../trial.ts'
 
 const USERS = 8
-/** The signatures are spread over so many days. */
+/** The signatures are backdated over this many days. */
 const DAYS = 300
 const RETENTION_DAYS = 30
-/** At once. A coordinator rebuilds two receipts at a time, and refuses where too many callers wait. */
+/** Concurrent readers. A coordinator rebuilds two receipts at a time and rejects requests when too many wait. */
 const READERS = 4
 const POLL_MS = 2
-/** Without progress. */
+/** Time without progress after which the trial fails. */
 const STUCK_MS = 120_000
 
 const options = {
-  proofs: count(20_000, 'how many', { least: 600 }),
-  receipts: count(2, 'version of the receipts: 1 has 26 kB, 2 has 2 kB', { most: 2 }),
+  proofs: count(20_000, 'number of proofs', { least: 600 }),
+  receipts: count(2, 'version of the receipts: 1 (26 kB each) or 2 (2 kB each)', { most: 2 }),
 }
 type Options = Values<typeof options>
 
 export const retention: Trial = {
   summary:
-    'Signs and publishes, has the worker drop old receipts from the database, kills it while it does, and reads every proof again.',
+    'Signs and publishes, lets the worker drop old receipts from the database, kills it meanwhile, and reads every proof again.',
   options,
   example: '--proofs 2000 --receipts 1',
   run: runRetention,
 }
 
 /**
- * Signs and publishes, dates the signatures back, and has the worker drop the old receipts from the database. The worker is killed while
- * it does. Then every proof must be answered as before, from receipts that a coordinator rebuilds.
+ * Signs and publishes, backdates the signatures, and lets the worker drop the old receipts from the database. The worker is killed meanwhile.
+ * Then every proof must read as before, from receipts that a coordinator rebuilds.
  */
 export async function runRetention({ scope, say }: TrialDeps, { proofs, receipts }: Options): Promise<Outcome> {
   const { chain, env } = await startContract()
@@ -49,10 +49,10 @@ export async function runRetention({ scope, say }: TrialDeps, { proofs, receipts
   const retention = { RECEIPT_RETENTION_D: String(RETENTION_DAYS) }
 
   const slugs = await signMany(backend, { cookies: await signInAll(backend, USERS), count: proofs })
-  say(`signed ${proofs}, waiting until they are published`)
+  say(`signed ${proofs}, waiting for publication`)
   const isFinal = `status = 'complete' and exists (select from publications as p where p.id = publication_id and p.status = 'final')`
   await untilCount(query, isFinal, proofs, STUCK_MS)
-  // The newest was signed now. Triggers refuse to change a time.
+  // The newest proof keeps its time. Triggers, which forbid changing a time, are off.
   await query(
     `begin; set local session_replication_role = replica;
     update proofs set created_at = created_at - interval '1 day' * (${DAYS} * (1 - older.place / ${proofs}::float8))
@@ -76,15 +76,16 @@ export async function runRetention({ scope, say }: TrialDeps, { proofs, receipts
   sizes.push(['after VACUUM FULL', await readSize(query)])
 
   say('reading every proof again')
-  // A new process has no answers in memory.
+  // A new process has an empty cache.
   await restart()
   const after = await readAll(backend, slugs)
   const faults = slugs.flatMap((slug) => {
     const answer = after.get(slug) ?? 'no answer'
-    return answer === before.get(slug) ? [] : [`${slug} is answered otherwise: ${answer.slice(0, 300)}`]
+    return answer === before.get(slug) ? [] : [`answer of ${slug} changed: ${answer.slice(0, 300)}`]
   })
   const [dropped, held] = [await countProofs(query, DROPPED), await countProofs(query, HELD)]
-  if (dropped + held !== proofs) faults.push(`${dropped} receipts were dropped and ${held} are held, of ${proofs}`)
+  if (dropped + held !== proofs)
+    faults.push(`${dropped} receipts dropped and ${held} stored, expected ${proofs} in total`)
   return {
     faults,
     tables: [{ head: ['Size', 'Receipts'], rows: sizes.map(([name = '', bytes = '']) => [name, `${bytes} MiB`]) }],
@@ -106,7 +107,7 @@ async function untilCount(query: Query, where: string, wanted: number, stuckMs: 
     const now = await countProofs(query, where)
     if (now >= wanted) return
     if (now !== seen) [seen, at] = [now, performance.now()]
-    if (performance.now() - at > stuckMs) throw new Error(`${now} of ${wanted} have ${where}`)
+    if (performance.now() - at > stuckMs) throw new Error(`no progress: ${now} of ${wanted} proofs with ${where}`)
     await setTimeout(POLL_MS)
   }
 }
@@ -116,7 +117,7 @@ async function readSize(query: Query): Promise<string> {
   return (Number(row?.bytes) / 2 ** 20).toFixed(1)
 }
 
-/** A fingerprint of each whole answer, headers too, without what differs each time; of a failure the answer itself. */
+/** A hash of each answer with its headers, except those that differ in each response. For a failed read, the answer itself. */
 async function readAll({ url }: { url: string }, slugs: readonly string[]): Promise<Map<string, string>> {
   const answers = new Map<string, string>()
   const queue = slugs.values()

@@ -6,34 +6,34 @@ type ChaosCounts = { kills: number; freezes: number; cuts: number; databaseKills
 
 export type Chaos = {
   readonly counts: ChaosCounts
-  /** Resolves when everything runs again, without a hand: each process was only started, as a supervisor does. */
+  /** Resolves when all processes serve again. They are only restarted, as a supervisor would do. */
   stop(): Promise<void>
 }
 
-/** What can be killed, and frozen where anything is. */
+/** A process that can be killed, and optionally frozen. */
 type Victim = Pick<Member, 'name' | 'pid'> & {
   start(): Promise<unknown>
   kill(signal: 'SIGKILL'): Promise<unknown>
 } & Partial<Pick<Member, 'freeze' | 'wake'>>
 
-/** A process is started again after up to this long. */
+/** Longest time until a killed process is restarted. */
 const RESTART_MS = 1_000
-/** Most are short; some are longer than the lease of a job. */
+/** Most freezes are short; some outlast the lease of a job. */
 const FREEZE_MS = { usual: 2_500, long: 14_000 }
 const LONG_FREEZE = 0.1
 const CUT_MS = 2_500
-/** How often the database's own process dies, of all the times that it is cut off. */
+/** Share of database outages in which PostgreSQL is killed instead of cut off. */
 const DATABASE_KILL = 0.25
 
 /**
- * Kills a process about every `killEveryMs`, and about every `everyMs` freezes one or cuts the database off. The seed decides which and
- * when; how the processes react is not part of it.
+ * Kills a process about every `killEveryMs`. With `disturb`, it also freezes processes and cuts off the database. The seed decides which and
+ * when, but the reaction of the processes varies.
  */
 export function startChaos(parameters: {
   members: readonly Victim[]
   random: () => number
   killEveryMs: number
-  /** Kills none before the last one that was killed serves again. */
+  /** Waits until the last killed process serves again before it kills the next one. */
   isPatient?: boolean
   disturb?: Pick<Awaited<ReturnType<typeof startDatabase>>, 'postgres' | 'wire'> & { everyMs: number }
   say(line: string): void
@@ -45,12 +45,12 @@ export function startChaos(parameters: {
   const stopping = new AbortController()
 
   const sleep = (ms: number) => setTimeout(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
-  /** Between half and one and a half of it. */
+  /** Between half and one and a half times `ms`. */
   const vary = (ms: number) => ms * (0.5 + random())
   const choose = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]
 
-  /** Until it serves: it may be killed while it starts. */
-  async function bringBack(member: Victim) {
+  /** Retries until it serves: it may be killed while it starts. */
+  async function restart(member: Victim) {
     await sleep(random() * RESTART_MS)
     for (;;) {
       try {
@@ -71,7 +71,7 @@ export function startChaos(parameters: {
     frozen.delete(member)
     await member.kill('SIGKILL')
     if (restarting.has(member)) return
-    const back = bringBack(member).finally(() => restarting.delete(member))
+    const back = restart(member).finally(() => restarting.delete(member))
     restarting.set(member, back)
   }
 
@@ -102,7 +102,7 @@ export function startChaos(parameters: {
     say(`cut PostgreSQL off for ${Math.round(ms)} ms`)
     wire.cut()
     await sleep(ms)
-    wire.mend()
+    wire.restore()
   }
 
   async function repeat(everyMs: number, act: () => Promise<void>) {

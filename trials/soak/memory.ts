@@ -5,27 +5,27 @@ import { readResidentMib } from '@countersign/testing'
 import { median } from '@countersign/testing/stack'
 import type { Member } from '../member.ts'
 
-/** Of one process, in MiB. */
+/** Memory of one process in MiB. */
 type Footprint = {
-  /** Resident, as it runs. V8 gives a process more room for young objects when many survive at one moment, and seldom takes it back. */
+  /** Resident memory while running. V8 grows the space for young objects when many survive at once, and seldom shrinks it. */
   running: number
-  /** Resident, just after all garbage is collected, and such room given back. */
+  /** Resident memory just after a full garbage collection, which also returns that space. */
   resident: number
 }
 
-/** One process, after its warm-up and at the end. */
+/** Memory of one process after the warm-up and at the end. */
 export type Growth = { name: string; early: Footprint; late: Footprint }
 
 type Watched = Pick<Member, 'name' | 'pid'> & { inspectorUrl: string }
 
-/** Caches and compiled code come to their size in the first part. */
+/** Caches and compiled code reach their size in this part of the run. */
 const WARM_UP = 0.4
-/** The part at whose end it is measured: the last of the warm-up, and the last of all. */
+/** Length of each measurement, as a part of the run: the last tenth of the warm-up and the last tenth of the run. */
 const WINDOW = 0.1
 const EVERY_MS = 2_000
 const ANSWER_MS = 30_000
 
-/** Takes this long. */
+/** Measures memory twice, in `durationMs` altogether. */
 export async function measureGrowth(watched: readonly Watched[], durationMs: number): Promise<Growth[]> {
   await sleep((WARM_UP - WINDOW) * durationMs)
   const early = await measure(watched, WINDOW * durationMs)
@@ -37,7 +37,7 @@ export async function measureGrowth(watched: readonly Watched[], durationMs: num
   })
 }
 
-/** What they have as they run, the median over this time; then each collects its garbage. */
+/** Takes the median of the running memory over this time, then forces a garbage collection. */
 async function measure(watched: readonly Watched[], durationMs: number): Promise<Footprint[]> {
   const endsAt = performance.now() + durationMs
   const samples: number[][] = []
@@ -53,14 +53,14 @@ async function measure(watched: readonly Watched[], durationMs: number): Promise
 
 const readResidents = (watched: readonly Watched[]) => Promise.all(watched.map(({ pid }) => readResidentMib(pid())))
 
-/** Where a process of Node says its inspector can be asked; undefined for any other line. */
+/** The inspector URL in a line that Node logs at startup; undefined for other lines. */
 export function parseInspectorUrl(line: string): string | undefined {
   return /^Debugger listening on (ws:\S+)$/.exec(line)?.[1]
 }
 
 type Message = { id?: number; method?: string; params?: Record<string, unknown>; error?: unknown }
 
-/** In all threads of a process, by its inspector. */
+/** Collects garbage in all threads of a process, through its inspector. */
 async function collectGarbage(inspectorUrl: string): Promise<void> {
   const socket = new WebSocket(inspectorUrl)
   await once(socket, 'open')
@@ -68,14 +68,14 @@ async function collectGarbage(inspectorUrl: string): Promise<void> {
   const workers = new Set<string>()
   let lastId = 0
 
-  /** A worker's messages travel in those of the main thread. The inner answer is the one that counts. */
-  function take({ id = 0, method, params, error }: Message) {
+  /** The messages of a worker thread are wrapped in those of the main thread. */
+  function receive({ id = 0, method, params, error }: Message) {
     if (method === 'NodeWorker.attachedToWorker') workers.add(String(params?.sessionId))
-    if (method === 'NodeWorker.receivedMessageFromWorker') take(JSON.parse(String(params?.message)) as Message)
+    if (method === 'NodeWorker.receivedMessageFromWorker') receive(JSON.parse(String(params?.message)) as Message)
     if (error === undefined) waiting.get(id)?.resolve()
-    else waiting.get(id)?.reject(new Error(`the inspector refused: ${JSON.stringify(error)}`))
+    else waiting.get(id)?.reject(new Error(`inspector call failed: ${JSON.stringify(error)}`))
   }
-  socket.addEventListener('message', ({ data }) => take(JSON.parse(String(data)) as Message))
+  socket.addEventListener('message', ({ data }) => receive(JSON.parse(String(data)) as Message))
 
   function call(sessionId: string | undefined, method: string, params = {}): Promise<void> {
     const id = ++lastId

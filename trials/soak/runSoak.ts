@@ -12,34 +12,38 @@ import { startChaos } from './chaos.ts'
 import { type Growth, measureGrowth, parseInspectorUrl } from './memory.ts'
 
 const FAILURE_RATE = 0.05
-const SETTLE_MS = 120_000
+const PROOFS_TIMEOUT_MS = 120_000
 const SAY_EVERY_MS = 15_000
 const KILL_EVERY_MS = 2_400
 const DISTURB_EVERY_MS = 9_000
-/** Of what is resident after a collection, since the warm-up. */
+/** Growth of resident memory after garbage collection, since the warm-up. */
 const MAX_GROWTH = 0.1
 
 const options = {
-  minutes: count(10, 'how long; parts of a minute are fine', { least: 0.01, most: 1_440, isWhole: false }),
-  seed: seed('of who is hit, and when'),
-  calm: flag(`no faults: measures whether memory grows from four tenths of the time to its end, at most 10 % of what is resident after
-             a full collection of garbage, which every process makes at both moments`),
+  minutes: count(10, 'duration; fractions are allowed', { least: 0.01, most: 1_440, isWhole: false }),
+  seed: seed('chooses the faults and their times'),
+  calm: flag(`no faults: fails if a process's memory after garbage collection grows by more than 10 % between
+             40 % of the duration and its end`),
   rate: count(6, 'new signatures per second', { least: 0.1, most: 500, isWhole: false }),
-  users: count(24, 'who sign them'),
-  witnesses: flag('each enclave insists on a log, which 3 witnesses cosign; they are hit too'),
-  log: word('FILE', 'what all processes write'),
+  users: count(24, 'number of users'),
+  witnesses: flag('each enclave requires a log that 3 witnesses cosign; the witnesses get faults too'),
+  log: word('FILE', 'write the log lines of all processes to a file'),
 }
 type Options = Values<typeof options>
 
 export const soak: Trial = {
-  summary: `Runs the whole topology (PostgreSQL, 3 coordinators behind HAProxy, 2 workers, 2 enclaves) under load while processes are killed
-and frozen, the database is cut off, and satellite, IPFS and chain fail one call in twenty; then audits the signatures that clients received. Needs haproxy.`,
+  summary: `Runs the whole topology (PostgreSQL, 3 coordinators behind HAProxy, 2 workers, 2 enclaves) under load. Meanwhile it kills and freezes
+processes, cuts off the database, and lets satellite, IPFS and chain fail one call in twenty. Then it audits all signatures that
+clients received. Needs haproxy.`,
   options,
   example: '--minutes 1 --log soak.log',
   run: (deps, values: Options) => runSoak(deps, values),
 }
 
-/** Load and chaos on the whole topology, then an audit of all signatures that clients received. Calm, it measures memory instead. */
+/**
+ * Runs the whole topology under load with faults, then audits all received signatures. With `calm` it measures memory instead of causing
+ * faults.
+ */
 export async function runSoak(
   { scope, say }: TrialDeps,
   options: Options,
@@ -50,7 +54,7 @@ export async function runSoak(
   const inspectorUrls = new Map<string, string>()
   const file = options.log === '' ? undefined : createWriteStream(options.log)
   if (file) scope.add(file, (each) => new Promise((resolve) => each.end(() => resolve(undefined))))
-  // Each has its own, so that what one decides does not depend on how often another was asked.
+  // One random stream per use, so that the choices of one don't depend on the others.
   const random = (stream: number) => createRandom(options.seed * 16 + stream)
   const accounts = createAccounts(users)
   const database = await startDatabase(scope)
@@ -69,7 +73,7 @@ export async function runSoak(
   const outside = Object.entries(cluster.outside)
   say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
   const subjects = accounts.map(({ sub }) => sub)
-  // One in 25 signatures ends with a sign-out, one in ten is asked for twice at once, and one in ten again.
+  // One in 25 signatures is followed by a sign-out, one in ten is requested twice at once, and one in ten is repeated later.
   const habits = { pollRate: 3 * rate, signOutShare: 0.04, repeatShare: 0.1, random: random(2) }
   const load = await startLoad({ url: cluster.url, subjects, rate, habits })
   const progress = setInterval(() => say(load.progress()), SAY_EVERY_MS)
@@ -89,10 +93,10 @@ export async function runSoak(
   if (!isCalm) await setTimeout(durationMs)
   await chaos?.stop()
   for (const [, proxy] of outside) proxy.setRate(0)
-  say(`the end of the load: ${load.progress()}`)
+  say(`end of the load: ${load.progress()}`)
   const endedAt = performance.now()
-  await load.finish(SETTLE_MS)
-  const settledS = Math.round((performance.now() - endedAt) / 1000)
+  await load.finish(PROOFS_TIMEOUT_MS)
+  const finishedAfterS = Math.round((performance.now() - endedAt) / 1000)
   clearInterval(progress)
   const { answered, counts, changed } = load
   const audited = await audit(cluster, answered, { say })
@@ -101,11 +105,13 @@ export async function runSoak(
     faults: [
       ...listFaults(audited),
       ...changed.map((each) => `changed: ${each}`),
-      ...(counts.asked > answered.length ? [`${counts.asked - answered.length} signatures were never answered`] : []),
+      ...(counts.requested > answered.length
+        ? [`${counts.requested - answered.length} signatures were never answered`]
+        : []),
       ...listDeaths(cluster.members),
-      // A restart must need no hand.
+      // Every process must run again without intervention.
       ...cluster.members.flatMap(({ name, pid }) => (pid() === undefined ? [`${name} is down`] : [])),
-      ...grown.map(({ name }) => `the memory of ${name} grows`),
+      ...grown.map(({ name }) => `memory of ${name} grows`),
     ],
     tables: memory.length === 0 ? [] : [toTable(memory)],
     figures: {
@@ -113,16 +119,16 @@ export async function runSoak(
       answered: answered.length,
       verified: audited.verified,
       ...counts,
-      settledS,
+      finishedAfterS,
       outside: Object.fromEntries(outside.map(([name, { counts: each }]) => [name, each])),
     },
   }
 }
 
-/** MiB after the warm-up and at the end: resident as it runs, and after a collection of all garbage. */
+/** Memory in MiB after the warm-up and at the end, while running and after garbage collection. */
 function toTable(memory: readonly Growth[]): Table {
   return {
-    head: ['Process', 'As it runs', 'Growth', 'After a collection', 'Growth'],
+    head: ['Process', 'Running', 'Growth', 'After garbage collection', 'Growth'],
     rows: memory.map(({ name, early, late }) => [
       name,
       ...(['running', 'resident'] as const).flatMap((of) => [

@@ -7,7 +7,7 @@ import { tamperV2 } from '../../packages/receipt/spec/tamperedV2.ts'
 import { createBlockTargets, createIssueTargets } from './receiptTargets.ts'
 import type { Mutation, Target } from './sweep.ts'
 
-/** A receipt that is in a log: its proof with every arrangement of lines, and the blocks that say which log. */
+/** A logged receipt: its proof with every arrangement of lines, and the blocks that name the log. */
 export async function createLogTargets(signedAt: Date): Promise<Target[]> {
   const service = createReceiptSimulator()
   const name = 'receipt v2 log'
@@ -38,12 +38,12 @@ export async function createLogTargets(signedAt: Date): Promise<Target[]> {
   ]
 }
 
-/** Lines of the log, of each witness and of a stranger. */
-type Line = { text: string; place: 'log' | 'stranger' | number }
+/** A signature line of the log, a witness (by its place in the settings) or an unknown key. */
+type Line = { text: string; place: 'log' | 'unknown' | number }
 
 /**
- * Up to three lines of signatures in every order, with lines left out and repeated, and each below the log's too. Only the log's line with at least two witnesses after it,
- * in the order of the settings, is enough.
+ * Up to three signature lines in every order, with omissions and repetitions, each also below the log's line. Only the log's line followed by
+ * at least two witnesses in the order of the settings is accepted.
  */
 function arrangeLines({ receipt }: SimulatedAttestation): (Mutation & { isEnough: boolean })[] {
   const { log = '' } = receipt
@@ -60,7 +60,7 @@ function arrangeLines({ receipt }: SimulatedAttestation): (Mutation & { isEnough
   const lines: Line[] = [
     first,
     ...witnesses.map((text, place): Line => ({ text, place })),
-    { text: readLines('another service')[1] ?? '', place: 'stranger' },
+    { text: readLines('another service')[1] ?? '', place: 'unknown' },
   ]
   const start = log.slice(0, log.indexOf('— '))
   const arrangements = [...choose(lines, 3)].flatMap((chosen) => [chosen, [first, ...chosen]])

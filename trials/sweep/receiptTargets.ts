@@ -5,7 +5,7 @@ import { createReceiptSimulator, type SimulatedSigning } from '@countersign/rece
 import { goldenVaults } from '../../packages/receipt/test/vaults.ts'
 import type { Mutation, Target } from './sweep.ts'
 
-/** Receipts of every kind, with both kinds of sample. The first has every block with all that a block can hold. */
+/** Receipts of every kind, with both kinds of sample. The first contains all optional blocks and members. */
 const ISSUES: readonly { name: string; signing: SimulatedSigning; isBeacon: boolean }[] = [
   { name: 'message', signing: { kind: 'message' }, isBeacon: false },
   { name: 'typed data', signing: { kind: 'typed-data' }, isBeacon: false },
@@ -18,8 +18,8 @@ const BLOCKS = ['release', 'batch', 'coordinator', 'collateral'] as const
 type BlockName = (typeof BLOCKS)[number]
 
 /**
- * Every block of a receipt of version 2, as it stands and with the blocks above naming the changed one by its new CID: then nothing but
- * signatures can tell. The blocks that receipts share are swept once; the receipt itself, and its opening, for every kind.
+ * Every block of a version 2 receipt, changed alone and with its new CID in the blocks above, so that only signatures detect the change.
+ * Shared blocks are swept once, the receipt and its opening for every kind.
  */
 export async function createReceiptV2Targets(signedAt: Date): Promise<Target[]> {
   const service = createReceiptSimulator()
@@ -39,7 +39,7 @@ type Service = ReturnType<typeof createReceiptSimulator>
 type Issue = Awaited<ReturnType<Service['issueV2']>>
 type NamedIssue = { name: string; service: Service; issue: Issue }
 
-/** The receipt itself, and its opening if it has one. */
+/** The receipt and its opening, if it has one. */
 export function createIssueTargets({ name, service, issue }: NamedIssue): Target[] {
   const accept = createAccept(service, issue)
   if (issue.opening === undefined) return [{ name, genuine: issue.bytes, accept: (bytes) => accept({ bytes }) }]
@@ -49,14 +49,14 @@ export function createIssueTargets({ name, service, issue }: NamedIssue): Target
     {
       name: `${name}, opening`,
       genuine: opening,
-      // A file of its owner's, not a block: it is read as JSON, and editors end it with a line feed.
+      // The opening is a JSON file kept by the user: editors may add trailing whitespace.
       isFree: (bytes) => toText(bytes).replace(/[\t\n\r ]+$/, '') === toText(opening),
       accept: (candidate) => accept({ opening: candidate }),
     },
   ]
 }
 
-/** The policy that the receipt of a vault names, as it stands and with receipt and statement naming the changed one. */
+/** The policy of a vault's receipt, changed alone and with its new CID in receipt and statement. */
 function createPolicyTargets({ name, service, issue }: NamedIssue): Target[] {
   const { receipt, blocks } = issue
   const accept = createAccept(service, issue)
@@ -65,7 +65,7 @@ function createPolicyTargets({ name, service, issue }: NamedIssue): Target[] {
   return [
     { name: `${name}, policy`, genuine, accept: (policy) => accept({ policy }) },
     {
-      name: `${name}, policy named anew`,
+      name: `${name}, policy with new CID`,
       genuine,
       accept(policy) {
         const cid = toCid(policy)
@@ -77,7 +77,7 @@ function createPolicyTargets({ name, service, issue }: NamedIssue): Target[] {
   ]
 }
 
-/** `other` is a receipt of the same service under another quote. */
+/** `other` is a receipt of the same service with another quote. */
 export function createBlockTargets(
   { name: prefix, service, issue, other }: NamedIssue & { other: Issue },
   names: readonly BlockName[],
@@ -87,7 +87,7 @@ export function createBlockTargets(
   const release = parseBlock('release', genuine.release)
   const accept = createAccept(service, issue)
 
-  function acceptNamedAnew(name: BlockName, block: Uint8Array) {
+  function acceptWithNewCid(name: BlockName, block: Uint8Array) {
     if (name === 'release') {
       return accept({ bytes: toCanonicalJson(withRelease(block)), [name]: block })
     }
@@ -112,23 +112,23 @@ export function createBlockTargets(
         accept: (candidate: Uint8Array) => accept({ [name]: candidate }),
       },
       {
-        name: `${prefix} ${name} named anew`,
+        name: `${prefix} ${name} with new CID`,
         genuine: genuine[name],
         byHand,
-        accept: (candidate: Uint8Array) => acceptNamedAnew(name, candidate),
+        accept: (candidate: Uint8Array) => acceptWithNewCid(name, candidate),
       },
     ]
   })
 }
 
-/** Bytes as a text that no other bytes give. */
+/** A one-to-one mapping of bytes to text. */
 const toText = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
 
 type Changes = { bytes?: Uint8Array; opening?: Uint8Array } & { [name in BlockName | 'policy']?: Uint8Array }
 
 function createAccept({ roots, mockEntropyKeys }: Service, { bytes, collateral, blocks, anchors }: Issue) {
   const verifier = createVerifier({ roots })
-  const judge = createJudge()
+  const check = createReceiptCheck()
   return (changes: Changes) => {
     const { bytes: receipt = bytes, collateral: block = collateral, opening, ...others } = changes
     const options: CheckReceiptOptions = {
@@ -139,26 +139,26 @@ function createAccept({ roots, mockEntropyKeys }: Service, { bytes, collateral, 
       blocks: { ...blocks, ...others },
       ...(opening && { opening }),
     }
-    return judge(receipt, block, options)
+    return check(receipt, block, options)
   }
 }
 
-/** Releases whose signatures are stripped, swapped, repeated, downgraded to one, or those of another release. */
+/** Releases with stripped, swapped, repeated, downgraded or foreign signatures. */
 function createReleases(release: ReleaseBlock, other: ReleaseBlock): Mutation[] {
   const [classical, postQuantum] = release.signatures
   const [otherClassical, otherPostQuantum] = other.signatures
   const sets: { [label: string]: unknown } = {
     none: [],
     'not an array': null,
-    'Ed25519 alone': [classical],
-    'ML-DSA-65 alone': [postQuantum],
-    'the other way round': [postQuantum, classical],
+    'only Ed25519': [classical],
+    'only ML-DSA-65': [postQuantum],
+    swapped: [postQuantum, classical],
     'Ed25519 twice': [classical, classical],
     'ML-DSA-65 twice': [postQuantum, postQuantum],
-    'Ed25519 once more': [classical, postQuantum, classical],
-    'ML-DSA-65 once more': [classical, postQuantum, postQuantum],
-    'Ed25519 and nothing': [classical, null],
-    'nothing and ML-DSA-65': [null, postQuantum],
+    'Ed25519 repeated': [classical, postQuantum, classical],
+    'ML-DSA-65 repeated': [classical, postQuantum, postQuantum],
+    'Ed25519 and null': [classical, null],
+    'null and ML-DSA-65': [null, postQuantum],
     'an empty Ed25519': [{ ...classical, value: '' }, postQuantum],
     'an empty ML-DSA-65': [classical, { ...postQuantum, value: '' }],
     'Ed25519 of zeros': [{ ...classical, value: '00'.repeat(64) }, postQuantum],
@@ -182,22 +182,26 @@ function createReleases(release: ReleaseBlock, other: ReleaseBlock): Mutation[] 
   const { signatures: _, ...unsigned } = release
   return [
     ...changed,
-    { label: 'no member for signatures', bytes: toCanonicalJson(unsigned) },
+    { label: 'no signatures member', bytes: toCanonicalJson(unsigned) },
     { label: 'the release of another batch', bytes: toCanonicalJson(other) },
-    { label: 'its own signatures on another batch', bytes: toCanonicalJson({ ...release, batch: other.batch }) },
+    { label: 'own signatures on another batch', bytes: toCanonicalJson({ ...release, batch: other.batch }) },
   ]
 }
 
-/** What comes after a failed step must not crash either, but to run it each time would take most of the time. */
+/** One in this many checks also runs the steps after a failed one, to find crashes there. Running them all would take most of the time. */
 const WHOLE_EVERY = 50
 
 class FailedStep extends Error {}
 
-/** Whether a mock receipt is accepted. One failed step is enough to refuse it, so that the others are left out, most times. */
-function createJudge(): (bytes: Uint8Array, collateral: Uint8Array, options: CheckReceiptOptions) => Promise<boolean> {
-  let judged = 0
+/** Checks whether a mock receipt is accepted. Mostly stops at the first failed step. */
+function createReceiptCheck(): (
+  bytes: Uint8Array,
+  collateral: Uint8Array,
+  options: CheckReceiptOptions,
+) => Promise<boolean> {
+  let count = 0
   return async (bytes, collateral, options) => {
-    const isWhole = judged++ % WHOLE_EVERY === 0
+    const isWhole = count++ % WHOLE_EVERY === 0
     const onStep: CheckReceiptOptions['onStep'] = ({ status }) => {
       if (status === 'fail' && !isWhole) throw new FailedStep()
     }
@@ -210,27 +214,27 @@ function createJudge(): (bytes: Uint8Array, collateral: Uint8Array, options: Che
   }
 }
 
-/** A receipt of version 1, and its collateral. */
+/** A version 1 receipt and its collateral. */
 export async function createReceiptTargets(signedAt: Date): Promise<Target[]> {
   const service = createReceiptSimulator()
   const { bytes, collateral, anchors } = await service.issue({ signedAt, treeSize: 3, leafIndex: 1 })
   const { roots, mockEntropyKeys } = service
   const verifier = createVerifier({ roots })
 
-  const judge = createJudge()
+  const check = createReceiptCheck()
   const options = { roots, anchors, mockEntropyKeys, verifier }
 
   return [
-    { name: 'receipt', genuine: bytes, accept: (candidate) => judge(candidate, collateral, options) },
+    { name: 'receipt', genuine: bytes, accept: (candidate) => check(candidate, collateral, options) },
     {
       name: 'receipt collateral',
       genuine: collateral,
-      accept: (candidate) => judge(bytes, candidate, options),
+      accept: (candidate) => check(bytes, candidate, options),
     },
   ]
 }
 
-/** Receipts of the same vaults as the golden ones, with the policies that they name: approved, scheduled, off the chain, and of addresses. */
+/** Receipts of the golden vaults with their policies: approved, scheduled, off-chain and with address rules. */
 export async function createVaultTargets(signedAt: Date): Promise<Target[]> {
   const service = createReceiptSimulator()
   const targets: Target[] = []

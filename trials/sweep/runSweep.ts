@@ -5,27 +5,27 @@ import { count, type Outcome, seed, selectNames, type Trial, type TrialDeps, typ
 import { type SweepOptions, type SweepResult, sweep } from './sweep.ts'
 import { createTargets } from './targets.ts'
 
-/** Which of the mutations of every target are this worker's. */
+/** The targets of a worker, and its share of their mutations. */
 type SweepWorkerData = { targets: readonly string[]; options: SweepOptions }
 
 const options = {
-  share: count(100, 'percent of all mutations to try', { least: 0.001, most: 100, isWhole: false }),
+  share: count(100, 'percentage of all mutations to try', { least: 0.001, most: 100, isWhole: false }),
   bits: count(1, 'bits to flip at each position', { most: 8 }),
-  seed: seed('chooses the bits, and the part'),
-  target: word('NAME', 'only targets whose name contains it'),
-  workers: count(Math.min(availableParallelism(), 64), 'threads that share the mutations', { most: 64 }),
+  seed: seed('chooses the bits and the share'),
+  target: word('NAME', 'sweep only the targets with this text in their names'),
+  workers: count(Math.min(availableParallelism(), 64), 'number of threads', { most: 64 }),
 }
 type Options = Values<typeof options>
 
 export const sweepTrial: Trial = {
   summary:
-    'Changes simulated evidence one byte at a time, cuts and extends it, and counts what the default policy accepts: nothing should be.',
+    'Changes simulated evidence one byte at a time, truncates and extends it. Checks that the default policy rejects every change.',
   options,
   example: '--share 1 --target quote',
   run: runSweep,
 }
 
-/** Sweeps targets by name. The mutations of each are shared out among workers. */
+/** Sweeps targets by name, with their mutations divided among workers. */
 export async function runSweep({ say }: Pick<TrialDeps, 'say'>, options: Options): Promise<Outcome> {
   const { share, bits: bitsPerByte, seed, workers } = options
   const names = (await createTargets()).map(({ name }) => name)
@@ -40,7 +40,7 @@ export async function runSweep({ say }: Pick<TrialDeps, 'say'>, options: Options
       found.push(result)
       if (found.length === workers) say(`${result.name}: ${countTried(found)} tried`)
     })
-    // A worker that throws ends the sweep: `once` rejects with its error.
+    // `once` rejects if the worker throws, which ends the sweep.
     await once(worker, 'exit')
   })
   await Promise.all(ends)
@@ -52,19 +52,19 @@ export async function runSweep({ say }: Pick<TrialDeps, 'say'>, options: Options
 
 const countTried = (results: readonly SweepResult[]) => results.reduce((sum, { tried }) => sum + tried, 0)
 
-/** Makes the same evidence as every other worker, and reports each target as it ends. */
+/** Creates the same evidence as the other workers and reports the result of each target. */
 async function work({ targets: names, options }: SweepWorkerData) {
   const targets = await createTargets()
   for (const name of names) {
     const target = targets.find((each) => each.name === name)
-    if (target === undefined) throw new Error(`there is no target ${name}`)
+    if (target === undefined) throw new Error(`no target named ${name}`)
     parentPort?.postMessage(await sweep(target, options))
   }
 }
 
 if (!isMainThread && isOfSweep(workerData)) await work(workerData)
 
-/** Vitest and the tests of help load this file in workers of their own. */
+/** False when Vitest or the tests of `--help` load this file in their own workers. */
 function isOfSweep(data: unknown): data is SweepWorkerData {
   return typeof data === 'object' && data !== null && 'targets' in data && 'options' in data
 }

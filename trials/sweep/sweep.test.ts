@@ -4,11 +4,11 @@ import { createTargets } from './targets.ts'
 
 const targets = await createTargets()
 
-/** To verify a whole receipt takes longer than any part of it, and there are many parts. */
+/** Verifying a whole receipt takes longer than its parts. */
 const toShare = (name: string) => (name.startsWith('receipt') ? 0.001 : 0.01)
 
-// All of them: npm run sweep.
-describe('1 % of all byte changes, cuts and additions, 0.1 % of those to receipts: none accepted, none crashes', () => {
+// All mutations: npm run sweep.
+describe('rejects 1 % of all mutations of evidence, and 0.1 % of those of receipts', () => {
   test.each(targets.map((target) => [target.name, target] as const))(
     '%s',
     async (_, target) => {

@@ -1,49 +1,45 @@
 import { createRandom } from '@countersign/testing'
 
-/** Bytes to try in the place of genuine ones, and what was done to them. */
+/** Changed bytes with a description of the change. */
 export type Mutation = { label: string; bytes: Uint8Array }
 
-/** One byte string of otherwise genuine evidence, and how to have the whole judged with another in its place. */
+/** A byte string within valid evidence, and a function that verifies the evidence with other bytes in its place. */
 export type Target = {
   name: string
   genuine: Uint8Array
-  /** Changes that no rule about bytes makes. All are tried, whatever the share. */
+  /** Hand-written changes. All are tried, whatever the share. */
   byHand?: readonly Mutation[]
-  /** Whether bytes say the same as the genuine ones in a spelling that the format leaves open. Those must be accepted. */
+  /** Whether the bytes are another valid spelling of the same content. Those must be accepted. */
   isFree?(bytes: Uint8Array): boolean
-  /** Whether the evidence is accepted under the default policy. Anything but a typed refusal is thrown on. */
+  /** Whether the default policy accepts the evidence. Throws on anything but a typed rejection. */
   accept(bytes: Uint8Array): Promise<boolean>
 }
 
 export type SweepResult = {
   name: string
   tried: number
-  /** Mutations that were accepted, described: there must be none. */
+  /** Descriptions of accepted mutations. Must be empty. */
   accepted: string[]
-  /** Mutations that ended in anything but a typed error or their due acceptance, described: there must be none. */
+  /** Descriptions of mutations that caused an untyped error or were wrongly rejected. Must be empty. */
   crashed: string[]
 }
 
 export type SweepOptions = {
-  /** The part of all mutations to try, from 0 to 1. */
+  /** Fraction of mutations to try, from 0 to 1. */
   share: number
-  /** Chooses the bit of each flip, and which mutations belong to the share. */
+  /** Chooses the flipped bits and the mutations to try. */
   seed: number
-  /** Bits to flip at each position, 1 to 8. */
   bitsPerByte?: number
-  /** Every so-manieth mutation, from this one on: several workers share them out. All of them unless it is given. */
+  /** This worker's share: each mutation whose number modulo `of` is `first`. Default: all. */
   turn?: { first: number; of: number }
 }
 
-/**
- * Tries to slip a changed byte string past the verifier: the changes made by hand, flips at every position, every truncation, appended
- * bytes.
- */
+/** Tries to get changed bytes accepted: hand-written changes, flips at every position, every truncation, appended bytes. */
 export async function sweep(target: Target, options: SweepOptions): Promise<SweepResult> {
   const { share, seed, bitsPerByte = 1, turn = { first: 0, of: 1 } } = options
   const result: SweepResult = { name: target.name, tried: 0, accepted: [], crashed: [] }
   const random = createRandom(seed)
-  if (!(await target.accept(target.genuine))) throw new Error(`${target.name}: the genuine bytes are refused`)
+  if (!(await target.accept(target.genuine))) throw new Error(`${target.name}: the original bytes are rejected`)
   let chosen = 0
   for (const { isByHand, mutate } of mutations(target, random, bitsPerByte)) {
     if (!isByHand && share < 1 && random() >= share) continue
@@ -53,7 +49,7 @@ export async function sweep(target: Target, options: SweepOptions): Promise<Swee
     try {
       const isAccepted = await target.accept(bytes)
       const isFree = target.isFree?.(bytes) ?? false
-      if (isFree && !isAccepted) throw new Error('the format leaves it open, and it was refused')
+      if (isFree && !isAccepted) throw new Error('a valid spelling was rejected')
       if (isAccepted && !isFree) result.accepted.push(label)
     } catch (error) {
       result.crashed.push(`${label}: ${error}`)
@@ -80,7 +76,7 @@ function* changeBytes(genuine: Uint8Array, random: () => number, bitsPerByte: nu
         return { label: `byte ${position} bit ${bit}`, bytes }
       }
     }
-    // Most flips of a hex digit make something that is none, and that is refused for its form alone.
+    // Most flips turn a hex digit into another character, which fails by its form. So this also tries another digit.
     const neighbour = toNeighbour(genuine[position] ?? 0)
     if (neighbour !== undefined) {
       yield () => ({
@@ -90,9 +86,9 @@ function* changeBytes(genuine: Uint8Array, random: () => number, bitsPerByte: nu
     }
   }
   for (let length = 0; length < genuine.length; length++) {
-    // A quote may lose padding; everything else must be whole.
+    // Only quotes may lose padding.
     if (genuine.subarray(length).every((byte) => byte === 0)) continue
-    yield () => ({ label: `cut to ${length}`, bytes: genuine.slice(0, length) })
+    yield () => ({ label: `truncated to ${length}`, bytes: genuine.slice(0, length) })
   }
   for (let length = 1; length <= 64; length++) {
     const value = 1 + Math.floor(random() * 255)
@@ -105,7 +101,7 @@ function* changeBytes(genuine: Uint8Array, random: () => number, bitsPerByte: nu
   }
 }
 
-/** Another digit, where a byte is a hex digit in lower case. */
+/** Another digit if the byte is a lowercase hex digit. */
 function toNeighbour(byte: number): number | undefined {
   const digit = '0123456789abcdef'.indexOf(String.fromCharCode(byte))
   return digit < 0 ? undefined : (digit ^ 1).toString(16).charCodeAt(0)

@@ -14,7 +14,7 @@ import type { Target } from './sweep.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
 
-/** Every byte string that a stranger is shown: quotes, collateral, reports with their chains, and receipts. */
+/** All public byte strings: quotes, collateral, reports with their chains, and receipts. */
 export async function createTargets(): Promise<Target[]> {
   return [
     ...createEvidenceTargets(),
@@ -105,7 +105,7 @@ async function isAccepted(verify: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** Bytes that are not UTF-8 can be no JSON text; said as the verifier says it. */
+/** Bytes that aren't UTF-8 become an empty text, which the verifier rejects. */
 function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -136,7 +136,7 @@ function pckChainOf(quote: Uint8Array): string {
   return text.slice(text.indexOf(BEGIN), text.lastIndexOf('-----\n') + 6)
 }
 
-/** Puts another chain of the same length into a quote; a mutated certificate keeps its length. */
+/** Replaces the chain in a quote with one of the same length. */
 function withPckChain(quote: Uint8Array, chain: string): Uint8Array {
   const changed = Buffer.from(quote)
   changed.write(chain, changed.indexOf(BEGIN), 'latin1')

@@ -13,41 +13,41 @@ import { openQuery } from '../openQuery.ts'
 import { startChaos } from '../soak/chaos.ts'
 import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
 import { until } from '../until.ts'
-import { attack, compareCauses, readCauses, readKeys } from './judge.ts'
+import { attack, compareCauses, readCauses, readKeys } from './checkWebhooks.ts'
 import { startReceiver } from './receiver.ts'
 
 const USERS = 8
 const SIGNERS = 12
-/** One sign-in takes as long as many signatures: of so many causes one is a sign-in. */
+/** One in this many causes is a sign-in, because a sign-in takes as long as many signatures. */
 const SIGN_IN_SHARE = 10
 const WORKERS = 2
 const FAILING = 0.2
 const KILL_EVERY_MS = 1_500
 const KEYS_MS = 60_000
-/** At least, and for each that is to be told. */
-const SETTLE_MS = 240_000
-const SETTLE_EACH_MS = 40
+/** Time limit for delivery, plus time for each webhook. */
+const DELIVERY_MS = 240_000
+const DELIVERY_EACH_MS = 40
 const AGAIN_MS = 120_000
 const DEAD = 5
 
 const options = {
-  count: count(10_000, 'webhooks to be delivered'),
-  seed: seed('of the random moments and failures'),
+  count: count(10_000, 'webhooks to deliver'),
+  seed: seed('chooses the random times and failures'),
 }
 type Options = Values<typeof options>
 
 export const webhooks: Trial = {
-  summary: `Has the service report sign-ins and proofs to a receiver that fails one time in five, while coordinator and workers are killed at random
-moments: each is delivered at least once, nothing is reported that did not happen, forged and replayed ones are refused, and nothing goes
-where a redirect points.`,
+  summary: `Sends webhooks about sign-ins and proofs to a receiver that fails one time in five, while coordinator and workers are killed at random.
+Checks that each webhook is delivered at least once, that no webhook is made up, that the SDK rejects forged and replayed ones, and that
+redirects are not followed.`,
   options,
   example: '--count 500',
   run: runWebhooks,
 }
 
 /**
- * Sign-ins and proofs, told to a receiver that fails one time in five, while the coordinator and the workers are killed at random moments.
- * Then some for a receiver that fails until they are given up, and that the operator sends again.
+ * Sends webhooks about sign-ins and proofs to a receiver that fails one time in five, while the coordinator and the workers are killed at
+ * random. Then sends some to a receiver that fails until the service stops retrying, and resends them as the operator.
  */
 export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Options): Promise<Outcome> {
   const random = (stream: number) => createRandom(seed * 16 + stream)
@@ -76,22 +76,22 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
     WEBHOOK_TIMEOUT_MS: '3000',
     WEBHOOK_ALLOW_LOOPBACK: 'true',
   }
-  const faults = await findStarted(workerEnv)
+  const faults = await checkRejectedSettings(workerEnv)
   const createWorkers = (changes: Environment) =>
     Array.from({ length: WORKERS }, (_, index) =>
       createMember({ name: `worker ${index + 1}`, kind: 'worker', env: { ...workerEnv, ...changes }, onLine() {} }),
     )
   let workers = createWorkers({})
   scope.add(undefined, () => Promise.all(workers.map((worker) => worker.kill('SIGKILL'))))
-  // Before anybody signs in: what happened before there was a receiver is told to nobody.
+  // Started before the first sign-in: events from before a receiver is configured are not sent.
   for (const worker of workers) await worker.start()
-  // The coordinator reads them every few seconds.
+  // The coordinator reads the keys every few seconds.
   const isShown = async () => {
     keys = await readKeys(url)
     return keys.length > 0
   }
   await until(isShown, KEYS_MS)
-  if (keys.length !== 1) faults.push(`health shows ${keys.length} keys`)
+  if (keys.length !== 1) faults.push(`expected 1 webhook key in health, got ${keys.length}`)
   const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
   say('started the service, two workers and the receivers')
 
@@ -109,8 +109,8 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
     isPatient: true,
     say() {},
   })
-  const made = { proofs: 0, sessions: USERS }
-  const isEnough = () => made.proofs + made.sessions >= count
+  const done = { proofs: 0, sessions: USERS }
+  const isEnough = () => done.proofs + done.sessions >= count
   let nonce = 0
   async function sign(cookie: string) {
     const txMetadata = createTx(nonce++)
@@ -118,47 +118,48 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
     const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
     const answer = await fetch(`${url}/sign/digest`, { method: 'POST', headers, body })
     await answer.arrayBuffer()
-    if (answer.ok) made.proofs += 1
+    if (answer.ok) done.proofs += 1
     else await pause(100)
   }
   async function repeat(run: (lane: number) => Promise<unknown>, lane: number) {
-    // A coordinator that was just killed answers nobody.
+    // A coordinator that was just killed doesn't answer.
     while (!isEnough()) await run(lane).catch(() => pause(100))
   }
   const signIn = async () => {
-    if (made.sessions * SIGN_IN_SHARE > made.proofs + USERS * SIGN_IN_SHARE) return pause(20)
-    await createUser({ url }).signIn(`user-${made.sessions % USERS}`)
-    made.sessions += 1
+    if (done.sessions * SIGN_IN_SHARE > done.proofs + USERS * SIGN_IN_SHARE) return pause(20)
+    await createUser({ url }).signIn(`user-${done.sessions % USERS}`)
+    done.sessions += 1
   }
   const lanes = Array.from({ length: SIGNERS }, (_, lane) => repeat(() => sign(cookies[lane % USERS] ?? ''), lane))
-  const sayProgress = () => say(`${made.proofs} signed, ${made.sessions} signed in, ${receiver.acted.size} told`)
+  const sayProgress = () =>
+    say(`${done.proofs} signed, ${done.sessions} signed in, ${receiver.processed.size} webhooks delivered`)
   const saying = scope.add(setInterval(sayProgress, 10_000), async (timer) => clearInterval(timer))
   await Promise.all([...lanes, repeat(signIn, 0), repeat(signIn, 1)])
   sayProgress()
 
-  // Killed until nearly all of it is told; then it must come to its end.
-  const endsAt = performance.now() + SETTLE_MS + count * SETTLE_EACH_MS
+  // Kills continue until most webhooks are delivered. Then the rest must be delivered too.
+  const endsAt = performance.now() + DELIVERY_MS + count * DELIVERY_EACH_MS
   const leftMs = () => endsAt - performance.now()
-  await until(() => receiver.acted.size >= 0.95 * (made.proofs + made.sessions), leftMs())
+  await until(() => receiver.processed.size >= 0.95 * (done.proofs + done.sessions), leftMs())
   await chaos.stop()
   const { kills } = chaos.counts
-  const isSettled = async () => {
+  const isOver = async () => {
     const [row] = await query<{ isOver: boolean }>(
       `select not exists (select from proofs where status in ('pending_pin', 'pending_onchain'))
         and not exists (select from webhook_deliveries where status = 'pending') as "isOver"`,
     )
     return row?.isOver === true
   }
-  await until(isSettled, leftMs(), 500)
+  await until(isOver, leftMs(), 500)
   clearInterval(saying)
   const causes = await readCauses(query)
-  faults.push(...compareCauses(causes, receiver.acted.values()))
-  if (receiver.counts.refused > 0) faults.push(`${receiver.counts.refused} webhooks were refused by the helper`)
+  faults.push(...compareCauses(causes, receiver.processed.values()))
+  if (receiver.counts.rejected > 0) faults.push(`the SDK rejected ${receiver.counts.rejected} webhooks`)
   const attacked = await attack(receiver.captured, keys)
   faults.push(...attacked.faults)
-  say(`${receiver.acted.size} of ${causes.length} told, after ${kills} kills`)
+  say(`${receiver.processed.size} of ${causes.length} webhooks delivered after ${kills} kills`)
 
-  // A receiver that is down for longer than anybody waits.
+  // Tests a receiver that is down until the deadline for retries.
   for (const worker of workers) await worker.kill('SIGTERM')
   faults.push(...listDeaths(workers))
   workers = createWorkers({ WEBHOOK_URL: broken.url, WEBHOOK_DEADLINE_S: '2', WEBHOOK_TIMEOUT_MS: '10000' })
@@ -172,17 +173,18 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   await until(areDead, AGAIN_MS)
   broken.recover()
   await runAdmin(databaseUrl, ['webhooks', '--retry', 'all'])
-  await until(() => broken.acted.size >= DEAD, AGAIN_MS)
-  if (broken.acted.size !== DEAD) faults.push(`${broken.acted.size} of ${DEAD} arrived after they were sent again`)
+  await until(() => broken.processed.size >= DEAD, AGAIN_MS)
+  if (broken.processed.size !== DEAD)
+    faults.push(`${broken.processed.size} of ${DEAD} webhooks delivered after the resend`)
   faults.push(...listDeaths(workers))
   for (const each of [receiver, broken]) {
-    if (each.trapped() > 0) faults.push(`${each.trapped()} requests went where a redirect pointed`)
+    if (each.trapped() > 0) faults.push(`${each.trapped()} requests followed a redirect`)
   }
   return {
     faults,
     figures: {
       causes: causes.length,
-      delivered: receiver.acted.size,
+      delivered: receiver.processed.size,
       requests: receiver.counts,
       kills,
       forged: attacked.forged,
@@ -192,9 +194,9 @@ export async function runWebhooks({ scope, say }: TrialDeps, { count, seed }: Op
   }
 }
 
-/** Settings with which a worker must not start: receivers that are not on the internet, and shortcuts in production. */
-async function findStarted(env: Environment): Promise<string[]> {
-  const refused: Environment[] = [
+/** Settings that a worker must reject: receivers outside the public internet, and development shortcuts in production. */
+async function checkRejectedSettings(env: Environment): Promise<string[]> {
+  const rejected: Environment[] = [
     { ...env, WEBHOOK_URL: 'https://10.0.0.1/hook' },
     { ...env, WEBHOOK_URL: 'https://169.254.169.254/latest/meta-data' },
     { ...env, WEBHOOK_URL: 'http://receiver.example/hook' },
@@ -202,7 +204,7 @@ async function findStarted(env: Environment): Promise<string[]> {
     { ...env, NODE_ENV: 'production' },
   ]
   const ends = await Promise.all(
-    refused.map((each) => {
+    rejected.map((each) => {
       const service = startService({ name: 'worker', main: mains.worker, env: each })
       return Promise.race([
         service.started.then(() => service.kill('SIGKILL')).then(() => 0),
@@ -210,12 +212,10 @@ async function findStarted(env: Environment): Promise<string[]> {
       ])
     }),
   )
-  return ends.flatMap((code, index) =>
-    code === 0 ? [`a worker started with settings ${index + 1} that it must refuse`] : [],
-  )
+  return ends.flatMap((code, index) => (code === 0 ? [`a worker started with invalid settings ${index + 1}`] : []))
 }
 
-/** As an operator runs it. */
+/** Runs the admin command as an operator would. */
 async function runAdmin(databaseUrl: string, args: readonly string[]): Promise<string> {
   const { PATH = '' } = process.env
   const main = toPath('services/coordinator/src/admin.ts')

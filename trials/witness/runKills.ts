@@ -23,14 +23,16 @@ import { count, type Outcome, seed, type Trial, type TrialDeps, type Values } fr
 
 type KillsReport = {
   kills: number
-  /** Checkpoints that a cosignature came back for, and how often. */
+  /** Number of cosignatures received. */
   cosigned: number
   /** Kills after which the witness had recorded the round's checkpoint, and after which it had not. */
   recorded: number
   unrecorded: number
 }
 
-/** Every third kill comes right after the first cosignature. Of the others some come before the witness listens, the rest while it is asked. */
+/**
+ * Every third kill follows the first cosignature. Of the others, some come before the witness listens and the rest while it serves requests.
+ */
 const ANSWERED_EACH = 3
 const EARLY_SHARE = 0.1
 const EARLY_MS = 200
@@ -39,21 +41,21 @@ const ASKED_MS = 150
 type Branch = { leaves: readonly Uint8Array[]; checkpoint: string; request: string; root: string }
 
 const options = {
-  kills: count(1_000, 'how often'),
-  seed: seed('of the random moments'),
+  kills: count(1_000, 'number of kills'),
+  seed: seed('chooses the random times'),
 }
 type Options = Values<typeof options>
 
 export const witnessKills: Trial = {
-  summary: `Kills a witness at random moments while two histories of one log are offered to it; it must never cosign both, nor forget what it cosigned.`,
+  summary: `Kills a witness at random while it is offered two histories of one log. It must never cosign both, or forget a cosigned checkpoint.`,
   options,
   example: '--kills 50',
   run: runKills,
 }
 
 /**
- * Kills a witness again and again while two histories that part from what it cosigned last are offered to it, both by the log's own key. After
- * each start it is asked where it stands, and the next two part from there.
+ * Repeatedly kills a witness while it is offered two histories, both signed by the log's key, that fork from its last cosigned checkpoint.
+ * After each restart, its recorded checkpoint is where the next two histories fork.
  */
 export async function runKills({ scope, say }: TrialDeps, { kills, seed }: Options): Promise<Outcome> {
   const folder = await scope.createFolder()
@@ -65,14 +67,14 @@ export async function runKills({ scope, say }: TrialDeps, { kills, seed }: Optio
   const env = { PORT: '0', WITNESS_DIR: join(folder, 'witness'), WITNESS_LOGS_FILE: join(folder, 'logs') }
   const start = () => startService({ name: 'witness', main: toPath('services/witness/src/main.ts'), env })
 
-  /** By size: the roots that came back cosigned. */
+  /** Roots of cosigned checkpoints by tree size. */
   const roots = new Map<number, Set<string>>()
   const report: KillsReport = { kills: 0, cosigned: 0, recorded: 0, unrecorded: 0 }
   const faults: string[] = []
   let leaves: readonly Uint8Array[] = []
   let branches: Branch[] = []
 
-  /** Offers one branch until the witness is gone, and keeps what it cosigned. */
+  /** Offers one branch until the witness is down, and records cosigned roots. */
   async function offer(address: string, { checkpoint, request, leaves: own, root }: Branch, onCosigned: () => void) {
     for (;;) {
       const response = await fetch(`${address}/add-checkpoint`, { method: 'POST', body: request }).catch(
@@ -88,13 +90,13 @@ export async function runKills({ scope, say }: TrialDeps, { kills, seed }: Optio
     }
   }
 
-  /** Asks a witness that has just started what it has, and goes on from there. */
+  /** Reads the checkpoint of a restarted witness and forks the next branches from it. */
   async function learn(address: string, round: number) {
     const stored = await readStored(address)
     const at = [leaves, ...branches.map((branch) => branch.leaves)].find((one) => toRoot(one) === stored)
-    if (at === undefined) throw new Error('the witness has a checkpoint that nobody offered')
+    if (at === undefined) throw new Error('the witness has a checkpoint that was never offered')
     for (const cosignedRoot of roots.get(leaves.length + 1) ?? []) {
-      if (cosignedRoot !== stored) faults.push(`size ${leaves.length + 1} was cosigned and is lost in round ${round}`)
+      if (cosignedRoot !== stored) faults.push(`size ${leaves.length + 1} was cosigned but lost in round ${round}`)
     }
     if (round > 0) report[at === leaves ? 'unrecorded' : 'recorded'] += 1
     leaves = at
@@ -134,7 +136,7 @@ export async function runKills({ scope, say }: TrialDeps, { kills, seed }: Optio
   return { faults, figures: report }
 }
 
-/** The root of the newest checkpoint; that of nothing, where there is none. */
+/** Root of the newest checkpoint; empty if there is none. */
 async function readStored(address: string): Promise<string> {
   const response = await fetch(`${address}/${hashOrigin(origin)}/checkpoint`)
   const text = await response.text()
@@ -145,7 +147,7 @@ function toRoot(leaves: readonly Uint8Array[]): string {
   return leaves.length === 0 ? '' : toHex(hashTree(leaves))
 }
 
-/** One leaf more than the history, as the log would ask for it. */
+/** Adds one leaf to the history, as a request for cosigning. */
 function createBranch(history: readonly Uint8Array[], name: string): Branch {
   const leaves = [...history, hashTreeLeaf(new TextEncoder().encode(name))]
   const [oldSize, size] = [history.length, leaves.length]

@@ -9,14 +9,14 @@ import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { openQuery } from '../openQuery.ts'
 import { until } from '../until.ts'
 import { type BadWitness, startBadWitness } from './badWitness.ts'
-import { judgeLog, type LogVerdict, toPolicy } from './judgeLog.ts'
+import { checkLog, type LogVerdict, toPolicy } from './checkLog.ts'
 import { readLogs, readNewest } from './readLogs.ts'
 
 /** A backend with a log whose witnesses can misbehave. */
 export type Witnessed = { backend: Backend; witnessed: readonly BadWitness[] }
 
-/** What nobody waits for is dropped after half a minute, what nobody acknowledged is reported after a minute. */
-const SETTLE_MS = 180_000
+/** Entries without a waiting caller are dropped after 30 seconds, and unacknowledged ones are reported after a minute. */
+const COMPLETION_MS = 180_000
 
 export async function startWitnessed(
   { add }: Scope,
@@ -39,10 +39,10 @@ export async function startWitnessed(
 }
 
 /**
- * Waits until each entry of the one log has come to its end. What is stored must have been answered, and the other way round; and the
- * verifier's code must accept the receipts, as the pipeline assembles them.
+ * Waits until each entry of the single log is completed. Checks that exactly the answered signatures are stored, and that the verifier
+ * accepts their receipts.
  */
-export async function settleLog(
+export async function auditLog(
   { add }: Scope,
   { backend, witnessed }: Witnessed,
   parameters: { answered: ReadonlySet<string>; receipts: number; say(line: string): void },
@@ -51,38 +51,39 @@ export async function settleLog(
   const { witnesses, databaseUrl, satellite } = backend
   const { query } = add(await openQuery(databaseUrl), ({ close }) => close())
   const policy = toPolicy(witnesses)
-  const judge = async () => {
+  const check = async () => {
     const logs = await readLogs(query)
-    // Read after the rows: what they have was cosigned by then.
+    // Read after the rows, so that it includes all their cosignatures.
     const cosigned = witnessed.flatMap((each) => each.cosigned)
     const newest = await Promise.all(logs.map(({ origin }) => readNewest(witnesses, origin)))
-    return logs.map((rows, place) => judgeLog(rows, { policy, cosigned, newest: newest[place] ?? [] }))
+    return logs.map((rows, place) => checkLog(rows, { policy, cosigned, newest: newest[place] ?? [] }))
   }
-  say('waiting until each entry has come to its end')
-  let judged: LogVerdict[] = []
-  const isSettled = async () => {
-    judged = await judge()
-    return judged.every(({ open }) => open === 0)
+  say('waiting until all entries are completed')
+  let checked: LogVerdict[] = []
+  const isOver = async () => {
+    checked = await check()
+    return checked.every(({ open }) => open === 0)
   }
-  await until(isSettled, SETTLE_MS, 1_000)
-  const faults = judged.flatMap((each) => each.faults)
-  for (const { open } of judged) if (open > 0) faults.push(`${open} entries have no end`)
-  if (judged.length !== 1) faults.push(`there are ${judged.length} logs`)
-  const entries = judged[0]?.counts
+  await until(isOver, COMPLETION_MS, 1_000)
+  const faults = checked.flatMap((each) => each.faults)
+  for (const { open } of checked) if (open > 0) faults.push(`${open} entries are not completed`)
+  if (checked.length !== 1) faults.push(`expected 1 log, got ${checked.length}`)
+  const entries = checked[0]?.counts
   const stored = new Set((await query<{ slug: string }>('select slug from proofs')).map(({ slug }) => slug))
-  for (const slug of stored) if (!answered.has(slug)) faults.push(`${slug} is stored, and was given to nobody`)
-  for (const slug of answered) if (!stored.has(slug)) faults.push(`${slug} was answered, and is not stored`)
-  if (entries?.committed !== stored.size) faults.push(`${stored.size} are stored, ${entries?.committed} have an entry`)
+  for (const slug of stored) if (!answered.has(slug)) faults.push(`${slug} is stored but was not answered`)
+  for (const slug of answered) if (!stored.has(slug)) faults.push(`${slug} was answered but is not stored`)
+  if (entries?.committed !== stored.size)
+    faults.push(`${stored.size} signatures are stored, but ${entries?.committed} have an entry`)
   say('verifying receipts')
   const slugs = [...stored].slice(0, receipts)
-  const refused = await judgeReceipts({ databaseUrl, slugs, policy, entropyKey: satellite.publicKey })
-  return { faults: [...faults, ...refused], entries, receipts: slugs.length - refused.length }
+  const invalid = await checkReceipts({ databaseUrl, slugs, policy, entropyKey: satellite.publicKey })
+  return { faults: [...faults, ...invalid], entries, receipts: slugs.length - invalid.length }
 }
 
-async function judgeReceipts(parameters: {
+async function checkReceipts(parameters: {
   databaseUrl: string
   slugs: readonly string[]
-  /** A reader's own, along with that of the enclave's settings. */
+  /** The verifier's witness policy, in addition to that of the enclave. */
   policy: WitnessPolicy
   entropyKey: string
 }): Promise<string[]> {
@@ -94,7 +95,7 @@ async function judgeReceipts(parameters: {
   try {
     for (const slug of slugs) {
       const work = await pipeline.pinning.findPin(slug)
-      if (work === undefined) throw new Error(`${slug} is not there`)
+      if (work === undefined) throw new Error(`${slug} not found`)
       const { receipt, collateral, others } = assembleReceipt(work)
       const car = encodeCar([receipt, collateral, ...others].map((block) => block.bytes))
       const { bytes, collateral: carried, blocks } = parseReceiptCar(car)

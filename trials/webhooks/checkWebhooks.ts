@@ -10,7 +10,7 @@ import { ServiceError, verifyWebhook, type WebhookEvent } from '@countersign/sdk
 import type { Query } from '../openQuery.ts'
 import type { Captured } from './receiver.ts'
 
-/** What happened, in the words of events: from the rows that it left. */
+/** Reads the causes of events from the database. */
 export async function readCauses(query: Query): Promise<string[]> {
   const proofs = await query<{ slug: string; status: string }>(
     `select slug, status from proofs where status in ('complete', 'pin_failed', 'onchain_failed')`,
@@ -24,14 +24,14 @@ export async function readCauses(query: Query): Promise<string[]> {
   ]
 }
 
-/** The same for an event; undefined for one that nothing here should have caused. */
+/** The cause of an event; undefined for an event that this trial can't cause. */
 function toCause(event: WebhookEvent): string | undefined {
   if (event.type === 'proof.complete' || event.type === 'proof.failed') return `${event.data.status} ${event.data.slug}`
   if (event.type === 'session.created') return `signed in ${event.data.walletAddress} ${event.timestamp}`
   return undefined
 }
 
-/** Each cause once, and nothing else: what is missing, what was told twice under two ids, and what nothing caused. */
+/** Compares causes with events: reports missing events, events with a second id for one cause, and events without a cause. */
 export function compareCauses(causes: readonly string[], events: Iterable<WebhookEvent>): string[] {
   const open = new Map<string, number>()
   for (const cause of causes) open.set(cause, (open.get(cause) ?? 0) + 1)
@@ -39,59 +39,59 @@ export function compareCauses(causes: readonly string[], events: Iterable<Webhoo
   for (const event of events) {
     const cause = toCause(event)
     const left = cause === undefined ? 0 : (open.get(cause) ?? 0)
-    if (cause === undefined || left === 0) faults.push(`nothing caused ${event.type} ${event.id}`)
+    if (cause === undefined || left === 0) faults.push(`no cause for event ${event.type} ${event.id}`)
     else open.set(cause, left - 1)
   }
   for (const [cause, left] of open) if (left > 0) faults.push(`never delivered: ${cause}`)
   return faults
 }
 
-/** The keys that a coordinator shows, each vouched for by the key of its report. */
+/** The webhook keys that a coordinator publishes. Verifies that the attested key signed each one. */
 export async function readKeys(url: string): Promise<string[]> {
   const { webhookKeys, publicKey } = (await (await fetch(`${url}/health/attestation`)).json()) as CoordinatorAttestation
   return (webhookKeys ?? []).map(({ key, signature }) => {
     const bytes = parseWebhookKey(key) ?? new Uint8Array()
     if (!verifyEd25519(fromHex(publicKey), fromHex(signature), toWebhookKeyMessage(bytes))) {
-      throw new Error('a key of webhooks that the attested key does not vouch for')
+      throw new Error('webhook key not signed by the attested key')
     }
     return key
   })
 }
 
-/** Sends each captured request to the helper again, forged and replayed in every way that we know. */
+/** Verifies each captured request again, forged and replayed in every known way. */
 export async function attack(
   captured: readonly Captured[],
   keys: readonly string[],
 ): Promise<{ forged: number; replayed: number; faults: string[] }> {
-  const stranger = generateKeyPairSync('ed25519').privateKey
+  const otherKey = generateKeyPairSync('ed25519').privateKey
   const faults: string[] = []
   let [forged, replayed] = [0, 0]
-  const judge = async (name: string, parameters: Captured & { now?: number }, code: string) => {
+  const verify = async (name: string, parameters: Captured & { now?: number }, code: string) => {
     const { headers, body, now = 1000 * Number(headers['webhook-timestamp']) } = parameters
     const seen = code === 'webhook_replayed' ? () => true : () => false
-    const told = await verifyWebhook({ headers, body, keys, now, seen }).then(
+    const result = await verifyWebhook({ headers, body, keys, now, seen }).then(
       () => 'accepted',
       (error) => (error instanceof ServiceError ? error.code : String(error)),
     )
-    if (told !== code) faults.push(`${name}: ${told}`)
+    if (result !== code) faults.push(`${name}: ${result}`)
   }
   for (const { headers, body } of captured) {
     const id = headers['webhook-id'] ?? ''
     const seconds = Number(headers['webhook-timestamp'])
     const change = (name: string, value: string) => ({ headers: { ...headers, [name]: value }, body })
-    const byStranger = sign(undefined, Buffer.from(`${id}.${seconds}.${body}`), stranger).toString('base64')
-    await judge(
+    const byOtherKey = sign(undefined, Buffer.from(`${id}.${seconds}.${body}`), otherKey).toString('base64')
+    await verify(
       'another body',
       { headers, body: body.replace(/"0x(.)/, (_, digit) => `"0x${digit === '0' ? '1' : '0'}`) },
       'webhook_forged',
     )
-    await judge('another id', change('webhook-id', `${id}0`), 'webhook_forged')
-    await judge('another time', change('webhook-timestamp', String(seconds + 1)), 'webhook_forged')
-    await judge('a key of a stranger', change('webhook-signature', `v1a,${byStranger}`), 'webhook_forged')
-    await judge('no signature', change('webhook-signature', ''), 'webhook_forged')
+    await verify('another id', change('webhook-id', `${id}0`), 'webhook_forged')
+    await verify('another time', change('webhook-timestamp', String(seconds + 1)), 'webhook_forged')
+    await verify('another key', change('webhook-signature', `v1a,${byOtherKey}`), 'webhook_forged')
+    await verify('no signature', change('webhook-signature', ''), 'webhook_forged')
     forged += 5
-    await judge('the same again', { headers, body }, 'webhook_replayed')
-    await judge('the same, after its time', { headers, body, now: 1000 * (seconds + 301) }, 'webhook_expired')
+    await verify('replayed', { headers, body }, 'webhook_replayed')
+    await verify('replayed after it expired', { headers, body, now: 1000 * (seconds + 301) }, 'webhook_expired')
     replayed += 2
   }
   return { forged, replayed, faults }

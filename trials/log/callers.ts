@@ -2,40 +2,38 @@ import type { Hex } from '@countersign/protocol'
 import { APP_ORIGIN } from '@countersign/testing/launcher'
 import { createTx, toDigest } from '@countersign/testing/stack'
 
-/** What a caller asked for, and was told. */
-export type Told = {
+/** A request and its answer. */
+export type Answer = {
   kind: 'transaction' | 'authorization' | 'message' | 'typed-data'
-  /** Who asked for what; undefined where each asking is another signature. */
+  /** Caller and content; undefined if a repeated request gives a new signature. */
   same: string | undefined
   status: number
   signature?: Hex
   slug?: string
-  /** Of a failure. */
+  /** Error code. */
   code?: string
 }
 
 export const IMPLEMENTATION: Hex = `0x${'22'.repeat(20)}`
 
-type Asked = { path: string; body: object; kind: Told['kind']; same?: string }
+type SignRequest = { path: string; body: object; kind: Answer['kind']; same?: string }
 
-/** How many of each kind, in twenty. Some transactions are asked for again, and some by two callers at once, at different coordinators. */
+/** Kinds of requests per twenty. Some transactions are repeated later, and some are requested twice at once at different coordinators. */
 const SHARES = { transaction: 11, again: 2, twice: 2, message: 2, 'typed-data': 2, authorization: 1 }
 
-/** Callers that ask for signatures of all kinds, and note what each was told. */
-export function createAskers(parameters: {
-  /** Of coordinators. */
+/** Callers that request signatures of all kinds and record the answers. */
+export function createCallers(parameters: {
   urls: readonly string[]
-  /** Of users. */
   cookies: readonly string[]
   random: () => number
 }) {
   const { urls, cookies, random } = parameters
-  const told: Told[] = []
+  const answers: Answer[] = []
   const choose = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)] as Value
   const earlier: { cookie: string; nonce: number }[] = []
   let nonce = 0
 
-  async function ask(url: string, cookie: string, { path, body, kind, same }: Asked): Promise<Told> {
+  async function send(url: string, cookie: string, { path, body, kind, same }: SignRequest): Promise<Answer> {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
       headers: { origin: APP_ORIGIN, 'content-type': 'application/json', cookie },
@@ -43,12 +41,12 @@ export function createAskers(parameters: {
     })
     const { status } = response
     const { signature, slug, code } = (await response.json()) as { signature: Hex; slug: string; code: string }
-    const one: Told = { kind, same, status, ...(status === 200 ? { signature, slug } : { code }) }
-    told.push(one)
+    const one: Answer = { kind, same, status, ...(status === 200 ? { signature, slug } : { code }) }
+    answers.push(one)
     return one
   }
 
-  const toTransaction = (cookie: string, of: number): Asked => {
+  const toTransaction = (cookie: string, of: number): SignRequest => {
     const txMetadata = createTx(of)
     const digest = toDigest(txMetadata)
     return {
@@ -60,9 +58,9 @@ export function createAskers(parameters: {
   }
 
   return {
-    told: told as readonly Told[],
-    /** One asking, or two at once. */
-    async askOnce(): Promise<void> {
+    answers: answers as readonly Answer[],
+    /** Sends one random request, or two at once. */
+    async call(): Promise<void> {
       const kinds = Object.entries(SHARES).flatMap(([kind, share]) => Array<string>(share).fill(kind))
       const cookie = choose(cookies)
       const kind = choose(kinds) as keyof typeof SHARES
@@ -70,26 +68,26 @@ export function createAskers(parameters: {
       switch (kind) {
         case 'again': {
           const one = earlier.length === 0 ? { cookie, nonce } : choose(earlier)
-          return void (await ask(choose(urls), one.cookie, toTransaction(one.cookie, one.nonce)))
+          return void (await send(choose(urls), one.cookie, toTransaction(one.cookie, one.nonce)))
         }
         case 'twice': {
-          const asked = toTransaction(cookie, nonce)
-          return void (await Promise.all(urls.map((url) => ask(url, cookie, asked))))
+          const request = toTransaction(cookie, nonce)
+          return void (await Promise.all(urls.map((url) => send(url, cookie, request))))
         }
         case 'transaction':
           earlier.push({ cookie, nonce })
-          return void (await ask(choose(urls), cookie, toTransaction(cookie, nonce)))
+          return void (await send(choose(urls), cookie, toTransaction(cookie, nonce)))
         case 'authorization': {
           const body = { chainId: 31337, address: IMPLEMENTATION, nonce }
           const same = `${cookies.indexOf(cookie)} authorization ${nonce}`
-          return void (await ask(choose(urls), cookie, { path: '/sign/authorization', body, kind, same }))
+          return void (await send(choose(urls), cookie, { path: '/sign/authorization', body, kind, same }))
         }
         case 'message': {
           const body = { message: `0x${Buffer.from(`message ${nonce}`).toString('hex')}` }
-          return void (await ask(choose(urls), cookie, { path: '/sign/message', body, kind }))
+          return void (await send(choose(urls), cookie, { path: '/sign/message', body, kind }))
         }
         case 'typed-data':
-          return void (await ask(choose(urls), cookie, { path: '/sign/typed-data', body: toTypedData(nonce), kind }))
+          return void (await send(choose(urls), cookie, { path: '/sign/typed-data', body: toTypedData(nonce), kind }))
       }
     },
   }
@@ -104,26 +102,26 @@ function toTypedData(nonce: number) {
   }
 }
 
-/** Answers that contradict each other, and statuses that are neither a signature nor a plain refusal for now. */
-export function findToldFaults(told: readonly Told[]): string[] {
+/** Finds contradictory answers, and statuses other than 200 and 503. */
+export function findAnswerFaults(answers: readonly Answer[]): string[] {
   const faults: string[] = []
-  const answers = new Map<string, Told>()
+  const byName = new Map<string, Answer>()
   const slugs = new Map<string, string>()
-  for (const one of told) {
+  for (const one of answers) {
     if (one.status !== 200) {
-      if (one.status !== 503) faults.push(`a caller was told ${one.status} ${one.code}`)
+      if (one.status !== 503) faults.push(`unexpected answer ${one.status} ${one.code}`)
       continue
     }
     const name = one.same ?? `${one.kind} ${one.slug}`
-    const earlier = answers.get(name)
+    const earlier = byName.get(name)
     if (
       earlier !== undefined &&
       (one.same === undefined || earlier.slug !== one.slug || earlier.signature !== one.signature)
     )
-      faults.push(`${name} was answered with ${earlier.slug} and ${one.slug}`)
+      faults.push(`${name} has two answers: ${earlier.slug} and ${one.slug}`)
     const other = slugs.get(one.slug ?? '')
-    if (other !== undefined && other !== name) faults.push(`${one.slug} was given for ${other} and ${name}`)
-    answers.set(name, one)
+    if (other !== undefined && other !== name) faults.push(`slug ${one.slug} was returned for ${other} and ${name}`)
+    byName.set(name, one)
     slugs.set(one.slug ?? '', name)
   }
   return faults
