@@ -150,12 +150,12 @@ describe('over http', () => {
   })
 })
 
-test('the example in docs/operations.md starts', async () => {
-  const page = await readFile(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
+test('the example in docs/run/log-and-witness.md starts', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../docs/run/log-and-witness.md'), 'utf8')
   const folder = await mkdtemp(join(tmpdir(), 'countersign-witness-example-'))
   const move = (text: string) => text.replaceAll('/var/lib/', `${folder}/`).replaceAll('/etc/witness/', `${folder}/`)
   try {
-    const [, keyArguments = ''] = /^npm run witness:key -- (.*?) *#/m.exec(page) ?? []
+    const [, keyArguments = ''] = /^npm run witness:key -- (.*)$/m.exec(page) ?? []
     const newKey = join(import.meta.dirname, 'newKey.ts')
     await promisify(execFile)(process.execPath, ['-C', 'source', newKey, ...move(keyArguments).split(' ')])
     const [logs = ''] = /^ *logs\/v0\n(?: *\S.*\n|\n)*? *vkey .*\n/m.exec(page) ?? []
