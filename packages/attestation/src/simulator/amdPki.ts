@@ -1,6 +1,7 @@
 import { concatBytes, toHex } from '@countersign/protocol/core'
 import { sha256 } from '@noble/hashes/sha2.js'
 import type { TrustedRoot } from '../roots.ts'
+import type { SnpProduct } from '../snp/endorsementKey.ts'
 import {
   authorityKeyIdentifier,
   basicConstraints,
@@ -18,8 +19,8 @@ import { type Bytes, ia5String, integer } from '../x509/encodeDer.ts'
 import { createMemo, createP384Key, derive, developmentSeed, type EcKey, sized, strangerSeed } from './keys.ts'
 import { createRsaKey, type PrimeOffsets } from './rsa.ts'
 
-/** Security patch levels of a Milan chip. */
-export type SnpTcb = { bootLoader: number; tee: number; snp: number; microcode: number }
+/** Security patch levels of a chip. Only Turin has `fmc`. */
+export type SnpTcb = { bootLoader: number; tee: number; snp: number; microcode: number; fmc?: number }
 
 /** The key that signs a report: the chip's own, or one that AMD issues to a cloud provider. */
 export type SnpSigningKey = 'vcek' | 'vlek'
@@ -43,6 +44,8 @@ export type SimulatedCertificateFaults = {
 }
 
 export type SimulatedCertificateOptions = {
+  /** Milan by default. */
+  product?: SnpProduct
   signingKey?: SnpSigningKey
   /** The report's REPORTED_TCB. */
   tcb?: SnpTcb
@@ -58,8 +61,9 @@ export type AmdPki = {
   arkKey: () => IssuerKey
   /** A root key that is not pinned. */
   foreignKey: () => IssuerKey
-  ark: () => Bytes
-  chipId: () => Uint8Array
+  ark: (product: SnpProduct) => Bytes
+  /** Turin's has 8 bytes and zeros. */
+  chipId: (product: SnpProduct) => Uint8Array
   /** As in a real chip, another TCB is another key. */
   ekKey: (options: Omit<SimulatedCertificateOptions, 'faults'>) => EcKey
   certificates: (options?: SimulatedCertificateOptions) => SimulatedCertificates
@@ -78,34 +82,39 @@ export function rsaLabel(name: RsaKeyName): string {
 /** AMD's serial numbers. All endorsement keys have the same. */
 const amdSerials = { ark: 0x010000n, ask: 0x010001n, asvk: 0x010101n, ek: 0n } as const
 
+const TURIN_HWID_BYTES = 8
+
 const arkValidity = validity('2018-10-22T17:23:05Z', '2049-10-22T17:23:05Z')
 const askValidity = validity('2018-10-22T18:24:20Z', '2048-10-22T18:24:20Z')
 const ekValidity = validity('2020-01-01T00:00:00Z', '2045-01-01T00:00:00Z')
 const pastValidity = validity('2020-01-01T00:00:00Z', '2021-01-01T00:00:00Z')
 
-/** AMD's hierarchy for Milan: ARK → ASK → VCEK, and ARK → ASVK → VLEK. Without `offsets`, it searches for the primes of each RSA key. */
+/**
+ * AMD's hierarchy for each product: ARK → ASK → VCEK, and ARK → ASVK → VLEK. The products share their RSA keys. Without `offsets`, it
+ * searches for the primes of each RSA key.
+ */
 export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
   const memo = createMemo()
   const rsaKey = (name: RsaKeyName) =>
     memo(name, () => createRsaKey(seed, rsaLabel(name), { offsets: offsets?.[name], trailerField: name !== 'asvk' }))
-  const chipIdOf = (signingKey: SnpSigningKey, chipId?: Uint8Array) =>
-    signingKey === 'vlek' ? new Uint8Array() : (chipId ?? pki.chipId())
+  const chipIdOf = (signingKey: SnpSigningKey, product: SnpProduct, chipId?: Uint8Array) =>
+    signingKey === 'vlek' ? new Uint8Array() : (chipId ?? pki.chipId(product))
 
-  const ark = (name: 'ark' | 'foreign') =>
-    memo(`${name} certificate`, () => {
+  const ark = (name: 'ark' | 'foreign', product: SnpProduct) =>
+    memo(`${name} certificate ${product}`, () => {
       const key = rsaKey(name)
       return encodeCertificate(
         {
           serial: amdSerials.ark,
-          issuer: amdName('ARK-Milan'),
-          subject: amdName('ARK-Milan'),
+          issuer: amdName(`ARK-${product}`),
+          subject: amdName(`ARK-${product}`),
           validity: arkValidity,
           publicKey: key.publicKey,
           extensions: [
             keyUsage('certificatesAndCrls'),
             subjectKeyIdentifier(key.publicKey),
             basicConstraints({ isCa: true }),
-            crlDistributionPoint('https://example.invalid/vcek/v1/Milan/crl'),
+            crlDistributionPoint(`https://example.invalid/vcek/v1/${product}/crl`),
           ],
         },
         key,
@@ -113,16 +122,18 @@ export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
     })
 
   /** The ASK, or for VLEKs the ASVK. */
-  const ask = (signingKey: SnpSigningKey, arkName: 'ark' | 'foreign', faults: SimulatedCertificateFaults) =>
-    memo(`ask certificate ${JSON.stringify([signingKey, arkName, faults.askNotCa, faults.askWrongIssuer])}`, () => {
+  const ask = ({ signingKey = 'vcek', product = 'Milan', faults = {} }: SimulatedCertificateOptions) => {
+    const arkName = faults.foreignArk ? 'foreign' : 'ark'
+    const id = [signingKey, product, arkName, faults.askNotCa, faults.askWrongIssuer]
+    return memo(`ask certificate ${JSON.stringify(id)}`, () => {
       const isVlek = signingKey === 'vlek'
       const { publicKey } = rsaKey(isVlek ? 'asvk' : 'ask')
       const issuer = rsaKey(faults.askWrongIssuer ? 'foreign' : arkName)
       return encodeCertificate(
         {
           serial: isVlek ? amdSerials.asvk : amdSerials.ask,
-          issuer: amdName('ARK-Milan'),
-          subject: amdName(isVlek ? 'SEV-VLEK-Milan' : 'SEV-Milan'),
+          issuer: amdName(`ARK-${product}`),
+          subject: amdName(isVlek ? `SEV-VLEK-${product}` : `SEV-${product}`),
           validity: askValidity,
           publicKey,
           extensions: [
@@ -130,27 +141,33 @@ export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
             authorityKeyIdentifier(rsaKey(arkName).publicKey),
             basicConstraints({ isCa: !faults.askNotCa, pathLength: 0 }),
             keyUsage('certificates'),
-            crlDistributionPoint(`https://example.invalid/${signingKey}/v1/Milan/crl`),
+            crlDistributionPoint(`https://example.invalid/${signingKey}/v1/${product}/crl`),
           ],
         },
         issuer,
       )
     })
+  }
 
-  const ek = ({ signingKey = 'vcek', tcb = defaultTcb, chipId, faults = {} }: SimulatedCertificateOptions) => {
+  const ek = (options: SimulatedCertificateOptions) => {
+    const { signingKey = 'vcek', product = 'Milan', tcb = defaultTcb, chipId, faults = {} } = options
     const isVlek = signingKey === 'vlek'
     const issuer = rsaKey(faults.ekWrongIssuer ? 'foreign' : isVlek ? 'asvk' : 'ask')
     const subject = isVlek !== (faults.ekWrongName ?? false) ? 'SEV-VLEK' : 'SEV-VCEK'
-    const chip = concatBytes(chipIdOf(signingKey, chipId))
+    const chip = concatBytes(chipIdOf(signingKey, product, chipId))
     if (faults.otherChip) chip[0] = (chip[0] ?? 0) ^ 1
     return encodeCertificate(
       {
         serial: amdSerials.ek,
-        issuer: amdName(isVlek ? 'SEV-VLEK-Milan' : 'SEV-Milan'),
+        issuer: amdName(isVlek ? `SEV-VLEK-${product}` : `SEV-${product}`),
         subject: amdName(subject),
         validity: faults.ekExpired ? pastValidity : ekValidity,
-        publicKey: pki.ekKey({ signingKey, tcb, ...(chipId ? { chipId } : {}) }).publicKey,
-        extensions: ekExtensions(faults.otherTcb ? { ...tcb, microcode: tcb.microcode ^ 1 } : tcb, isVlek, chip),
+        publicKey: pki.ekKey({ signingKey, product, tcb, ...(chipId ? { chipId } : {}) }).publicKey,
+        extensions: ekExtensions(faults.otherTcb ? { ...tcb, microcode: tcb.microcode ^ 1 } : tcb, {
+          isVlek,
+          product,
+          chipId: chip,
+        }),
       },
       issuer,
     )
@@ -159,37 +176,49 @@ export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
   const pki: AmdPki = {
     arkKey: () => rsaKey('ark'),
     foreignKey: () => rsaKey('foreign'),
-    ark: () => ark('ark'),
-    chipId: () => memo('chip id', () => derive(seed, 'amd chip id', 64)),
-    ekKey: ({ signingKey = 'vcek', tcb = defaultTcb, chipId }) => {
-      const label = `amd ${signingKey} ${toHex(encodeTcb(tcb))} ${toHex(chipIdOf(signingKey, chipId))}`
+    ark: (product) => ark('ark', product),
+    chipId: (product) =>
+      memo(`chip id ${product}`, () => {
+        const id = derive(seed, 'amd chip id', 64)
+        return product === 'Turin' ? id.fill(0, TURIN_HWID_BYTES) : id
+      }),
+    ekKey: ({ signingKey = 'vcek', product = 'Milan', tcb = defaultTcb, chipId }) => {
+      const suffix = `${toHex(encodeTcb(tcb, product))} ${toHex(chipIdOf(signingKey, product, chipId))}`
+      const label = `amd ${signingKey} ${product === 'Milan' ? '' : `${product} `}${suffix}`
       return memo(label, () => createP384Key(seed, label))
     },
     certificates: (options = {}) => {
-      const { signingKey = 'vcek', tcb = defaultTcb, chipId, faults = {} } = options
+      const { signingKey = 'vcek', product = 'Milan', tcb = defaultTcb, chipId, faults = {} } = options
       sized('chipId', chipId, 64)
-      const arkName = faults.foreignArk ? 'foreign' : 'ark'
-      const key = `chain ${JSON.stringify([signingKey, toHex(encodeTcb(tcb)), chipId && toHex(chipId), faults])}`
-      const chain = memo(key, () => ({ ek: ek(options), ask: ask(signingKey, arkName, faults), ark: ark(arkName) }))
+      const id = [signingKey, product, toHex(encodeTcb(tcb, product)), chipId && toHex(chipId), faults]
+      const chain = memo(`chain ${JSON.stringify(id)}`, () => ({
+        ek: ek(options),
+        ask: ask(options),
+        ark: ark(faults.foreignArk ? 'foreign' : 'ark', product),
+      }))
       return { ek: chain.ek.slice(), ask: chain.ask.slice(), ark: chain.ark.slice() }
     },
   }
   return pki
 }
 
-/** The simulated AMD root, as a verifier pins it. */
-export function amdTrustedRoot(pki: AmdPki): TrustedRoot {
+/** A simulated AMD root, as a verifier pins it. */
+export function amdTrustedRoot(pki: AmdPki, product: SnpProduct = 'Milan'): TrustedRoot {
   return {
     vendor: 'amd',
-    name: 'ARK-Milan',
+    name: `ARK-${product}`,
     mode: 'mock',
-    certificateSha256: toHex(sha256(pki.ark())),
+    certificateSha256: toHex(sha256(pki.ark(product))),
     publicKey: toHex(pki.arkKey().publicKey),
   }
 }
 
-/** TCB_VERSION of Milan and Genoa (SEV-SNP firmware ABI, 56860, §2.2): boot loader, TEE, four reserved bytes, SNP, microcode. */
-export function encodeTcb({ bootLoader, tee, snp, microcode }: SnpTcb): Uint8Array {
+/** TCB_VERSION (SEV-SNP firmware ABI, 56860, §2.2; evidence.md, section 9.4). */
+export function encodeTcb(
+  { fmc = 0, bootLoader, tee, snp, microcode }: SnpTcb,
+  product: SnpProduct = 'Milan',
+): Uint8Array {
+  if (product === 'Turin') return Uint8Array.of(fmc, bootLoader, tee, snp, 0, 0, 0, microcode)
   return Uint8Array.of(bootLoader, tee, 0, 0, 0, 0, snp, microcode)
 }
 
@@ -206,11 +235,15 @@ function amdName(commonName: string): Name {
 }
 
 /** AMD, "VCEK Certificate and KDS Interface Specification" (57230), in the order of real certificates. */
-function ekExtensions(tcb: SnpTcb, isVlek: boolean, chipId: Uint8Array): Bytes[] {
+function ekExtensions(
+  tcb: SnpTcb,
+  { isVlek, product, chipId }: { isVlek: boolean; product: SnpProduct; chipId: Uint8Array },
+): Bytes[] {
   const amd = (suffix: string, value: Uint8Array) => extension(`1.3.6.1.4.1.3704.1.${suffix}`, value)
+  const isTurin = product === 'Turin'
   return [
-    amd('1', integer(0)), // structure version
-    amd('2', ia5String(isVlek ? 'Milan' : 'Milan-B0')),
+    amd('1', integer(isTurin ? 1 : 0)), // structure version
+    amd('2', ia5String(isVlek ? product : `${product}-B0`)),
     amd('3.1', integer(tcb.bootLoader)),
     amd('3.2', integer(tcb.tee)),
     amd('3.4', integer(0)),
@@ -219,8 +252,11 @@ function ekExtensions(tcb: SnpTcb, isVlek: boolean, chipId: Uint8Array): Bytes[]
     amd('3.7', integer(0)),
     amd('3.3', integer(tcb.snp)),
     amd('3.8', integer(tcb.microcode)),
+    ...(isTurin ? [amd('3.9', integer(tcb.fmc ?? 0))] : []),
     // The HWID is raw in the extension's OCTET STRING.
-    isVlek ? amd('5', ia5String('CN=csp.example.invalid')) : amd('4', chipId),
+    isVlek
+      ? amd('5', ia5String('CN=csp.example.invalid'))
+      : amd('4', isTurin ? chipId.subarray(0, TURIN_HWID_BYTES) : chipId),
   ]
 }
 

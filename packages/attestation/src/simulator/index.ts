@@ -1,4 +1,5 @@
 import type { TrustedRoot } from '../roots.ts'
+import type { SnpProduct } from '../snp/endorsementKey.ts'
 import type { Collateral } from '../tdx/collateral.ts'
 import {
   type AmdPki,
@@ -20,7 +21,9 @@ import { createQuote, type SimulatedQuoteOptions } from './tdxQuote.ts'
 /** Simulated hardware of both vendors. The same seed, time and options always give the same bytes. */
 export type Simulator = {
   readonly intelRoot: TrustedRoot
+  /** The root of Milan. */
   readonly amdRoot: TrustedRoot
+  amdRootOf: (product: SnpProduct) => TrustedRoot
   /** A TDX quote. */
   quote: (options: SimulatedQuoteOptions) => Uint8Array
   /** Intel's collateral for its quotes. */
@@ -54,6 +57,7 @@ export function createSimulator({ seed = developmentSeed, at }: { seed?: string;
     get amdRoot() {
       return memo('amd root', () => amdTrustedRoot(amdPki))
     },
+    amdRootOf: (product) => amdTrustedRoot(amdPki, product),
     quote: (options) => createQuote({ seed, memo, pki, foreignPki }, options),
     collateral: (options) => createCollateral({ seed, pki, foreignPki, at }, options),
     report: (options) => createReport({ seed, pki: amdPki }, options),

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs'
+import { createVerifier } from '@countersign/attestation'
+import { fromHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { type CarBlock, type CarCase, type Case, createCaseFiles } from '../../spec/createCaseFiles.ts'
+import { asHardware, service, statusOf } from '../../test/checkReceipt.ts'
+import type { Anchors } from '../check/anchors.ts'
+import { type CheckReceiptOptions, checkReceipt } from '../checkReceipt.ts'
+import { toCid } from '../cid.ts'
+import { encodeCarHeader, encodeCarSection, parseCar, parseReceiptCar } from './car.ts'
+
+const spec = new URL('../../spec/', import.meta.url)
+const read = (path: string) => new Uint8Array(readFileSync(new URL(path, spec)))
+const has = (path: string) => files.has(path)
+const files = await createCaseFiles()
+const { receipts, cases } = JSON.parse(new TextDecoder().decode(read('golden-v2/cases/cases.json'))) as {
+  receipts: Record<string, { cid: string; anchors: Anchors }>
+  cases: Case[]
+}
+const cars = JSON.parse(new TextDecoder().decode(read('golden-v2/cases/cars.json'))) as CarCase[]
+
+const simulated = { roots: service.roots, mockEntropyKeys: service.mockEntropyKeys }
+const readers = {
+  simulated: { ...simulated, verifier: createVerifier({ roots: service.roots }) },
+  hardware: { ...simulated, ...asHardware() },
+}
+
+/** Null leaves a member out. */
+function mergeAnchors(anchors: Anchors, changes: object = {}): Anchors {
+  return Object.fromEntries(Object.entries({ ...anchors, ...changes }).filter(([, value]) => value !== null))
+}
+
+function toOptions({ receipt, opening, reader = {} }: Case): CheckReceiptOptions {
+  const { chain, revocations, reevaluation } = reader
+  return {
+    ...(reader.isHardware ? readers.hardware : readers.simulated),
+    ...(reader.roots && { roots: reader.roots, verifier: createVerifier({ roots: reader.roots }) }),
+    anchors: mergeAnchors(receipts[receipt]?.anchors ?? {}, reader.anchors),
+    policy: reader.policy,
+    isEventDue: reader.isEventDue,
+    opening: opening === undefined ? undefined : new TextEncoder().encode(opening),
+    revocations: revocations && { list: fromHex(revocations.list), at: new Date(revocations.at) },
+    reevaluation: reevaluation && {
+      at: new Date(reevaluation.at),
+      collateral: read(`golden-v2/cases/${reevaluation.collateral}`),
+    },
+    chain: chain && {
+      getLogs: async () => chain.events.map((event) => ({ ...event, blockTime: new Date(event.blockTime) })),
+      getTransactionState: async () => chain.transaction,
+    },
+  }
+}
+
+test('the files are what the code creates today', () => {
+  for (const [path, content] of files) {
+    expect([path, Buffer.from(read(path)).equals(Buffer.from(content))]).toEqual([path, true])
+  }
+})
+
+describe('the cases', () => {
+  test.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
+    const folder = `golden-v2/${one.receipt}`
+    const isGiven = (name: 'release' | 'batch' | 'coordinator' | 'collateral') => !one.without?.includes(name)
+    const coordinator = has(`${folder}/coordinator.json`) ? `${folder}/coordinator.json` : 'golden-v2/coordinator.json'
+    const hasPolicy = one.receipt.startsWith('vaults/') || has(`${folder}/policy.json`)
+    const blocks = {
+      ...(isGiven('release') && { release: read(`${folder}/release.json`) }),
+      ...(isGiven('batch') && { batch: read(`${folder}/batch.json`) }),
+      ...(isGiven('coordinator') && { coordinator: read(coordinator) }),
+      ...(hasPolicy && { policy: read(`${folder}/policy.json`) }),
+    }
+    const collateral = isGiven('collateral') ? read('golden/collateral.json') : undefined
+    const bytes = read(`${folder}/attestation.json`)
+    const result = await checkReceipt(bytes, collateral, { ...toOptions(one), blocks })
+    const steps = Object.keys(one.steps).map((id) => [id, statusOf(result, id as keyof typeof one.steps)])
+    expect({ cid: result.cid, verdict: result.verdict, steps: Object.fromEntries(steps) }).toEqual({
+      cid: receipts[one.receipt]?.cid,
+      verdict: one.verdict,
+      steps: one.steps,
+    })
+  })
+
+  test('have every verdict', () => {
+    const verdicts = ['failed', 'incomplete', 'late', 'mock', 'unbounded', 'unknown-code', 'verified']
+    expect([...new Set(cases.map(({ verdict }) => verdict))].toSorted()).toEqual(verdicts)
+  })
+})
+
+describe('the CAR file', () => {
+  const car = read('golden-v2/cases/transaction.car')
+  const { root, blocks } = parseCar(car)
+  const order: CarBlock[] = ['attestation', 'release', 'coordinator', 'batch', 'collateral']
+  const byName = Object.fromEntries([...blocks].map(([, block], place) => [order[place], block]))
+
+  test.each(cars.map((one) => [one.name, one] as const))(
+    '%s',
+    async (_, { sections = order, replace, error, verdict }) => {
+      const parts = sections.map((name) => byName[name] as Uint8Array)
+      const file = Buffer.concat([
+        encodeCarHeader(root),
+        ...parts.map((block) => encodeCarSection(toCid(block), block)),
+      ])
+      const { start, end, hex } = replace ?? { start: 0, end: 0, hex: '' }
+      const changed = new Uint8Array(
+        Buffer.concat([file.subarray(0, start), Buffer.from(hex, 'hex'), file.subarray(end)]),
+      )
+      if (error !== null)
+        return expect(() => parseReceiptCar(changed)).toThrow(expect.objectContaining({ code: error }))
+      const { bytes, collateral, blocks: found } = parseReceiptCar(changed)
+      const { anchors } = receipts.transaction ?? {}
+      expect(await checkReceipt(bytes, collateral, { ...readers.simulated, anchors, blocks: found })).toMatchObject({
+        verdict,
+      })
+    },
+  )
+})
