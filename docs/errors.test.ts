@@ -26,7 +26,7 @@ test('docs/errors.md has one heading per error code, and no others', async () =>
 test('the HTTP API section of docs/errors.md matches the table of codes', async () => {
   const entries = Object.entries(errorCodes).map(
     ([code, { status, retryable, title, advice }]) =>
-      `### ${code}\n\n${status}${retryable ? ', retryable' : ''}. ${title}. ${advice}\n`,
+      `### ${code}\n\nStatus ${status}${retryable ? ', retryable' : ''}. ${title}. ${advice}\n`,
   )
   const [before = '', section = '', after = ''] = page.split(/(?=^## (?:HTTP API|SDK)$)/m)
   const [intro = ''] = section.split(/^(?=### )/m)

@@ -215,13 +215,15 @@ export const errorCodes = {
     status: 429,
     retryable: true,
     title: 'Too many requests',
-    advice: 'Wait the number of seconds in `Retry-After`, then retry.',
+    advice:
+      'Wait the number of seconds in `Retry-After`, then retry. `ServiceError` doesn’t have this header: with the SDK, wait a minute.',
   },
   quota_spent: {
     status: 429,
     retryable: true,
     title: 'The user has reached the signing limit',
-    advice: 'Wait the number of seconds in `Retry-After`, or ask the operator for a higher limit. Nothing was signed.',
+    advice:
+      'The daily limit, `SIGN_QUOTA_PER_DAY`, counts new signatures and address proofs in any 24 hours. Nothing was signed. Wait the number of seconds in `Retry-After`, at most a day, or ask the operator for a higher limit. `ServiceError` doesn’t have this header, so don’t retry in a loop. Pages of allowed origins can read it with their own `fetch`. No endpoint returns the rest of the limit.',
   },
   attestation_invalid: {
     status: 502,

@@ -20,7 +20,7 @@ export type WebhookErrorCode =
   | 'webhook_expired'
   /** Answer 400: none of your keys signed this id, time and body. */
   | 'webhook_forged'
-  /** Answer 200: you have handled this id before. */
+  /** Answer 2xx and do nothing: you have handled this id before. */
   | 'webhook_replayed'
 
 function createError(code: WebhookErrorCode, message: string, options?: ServiceErrorOptions) {
