@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The same draws for the same seed. */
+/** Deterministic: the same seed gives the same sequence. */
 export type Random = {
   /** From 0 to `end` - 1. */
   below(end: number): number

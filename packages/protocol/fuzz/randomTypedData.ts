@@ -4,7 +4,7 @@ import { createRandom, type Random } from './random.ts'
 
 type Types = Record<string, TypedDataMember[]>
 
-/** Names that a careless reader finds on every object, and some that look like types. */
+/** Names that a careless reader finds on every object, and names that look like types. */
 const STRUCT_NAMES = ['Mail', 'Person', 'A', 'a_1', '_x', 'Z9', 'Bool', 'Uint256', 'String', 'toString', 'constructor']
 const MEMBER_NAMES = [
   'from',
@@ -42,7 +42,7 @@ function drawAtom({ pick, below }: Random): string {
   return pick(['bool', 'address', 'bytes', 'string', `uint${8 * size}`, `int${8 * size}`, `bytes${size}`])
 }
 
-/** Numbers at the ends of their range as often as others, in every spelling that is accepted. */
+/** Numbers at the ends of their range are as likely as all others, in every accepted spelling. */
 function drawInteger({ pick, bytes }: Random, kind: string, bits: bigint): string | number {
   const [min, max] = kind === 'uint' ? [0n, 2n ** bits - 1n] : [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n]
   const inside = min + (BigInt(toPrefixedHex(bytes(40))) % (max - min + 1n))
@@ -74,7 +74,7 @@ function drawStruct(random: Random, types: Types, name: string) {
   return Object.fromEntries((types[name] ?? []).map((member) => [member.name, drawValue(random, types, member.type)]))
 }
 
-/** Structs that refer to later ones only, so that none contains itself. The first is the primary type. */
+/** Structs that refer only to later ones, so none contains itself. The first is the primary type. */
 function drawTypes(random: Random): { types: Types; primaryType: string } {
   const { pick, below, shuffle } = random
   const names = shuffle(STRUCT_NAMES).slice(0, 1 + below(MAX_STRUCTS))
@@ -83,7 +83,7 @@ function drawTypes(random: Random): { types: Types; primaryType: string } {
     const drawType = () => pick([drawAtom(random), drawAtom(random), ...names.slice(index + 1)]) + pick(ARRAYS)
     return [name, members.map((member) => ({ name: member, type: drawType() }))]
   })
-  // In any order: hashes do not depend on it.
+  // Shuffled, because hashes don't depend on the order.
   return { types: Object.fromEntries(shuffle(structs)), primaryType: names[0] as string }
 }
 
@@ -104,7 +104,7 @@ function drawTypedData(random: Random): { typedData: TypedData; domainType: Type
   return { typedData: { domain, types: all, primaryType, message: drawStruct(random, types, primaryType) }, domainType }
 }
 
-/** Ways to spoil typed data that is good. */
+/** Changes that make valid typed data invalid. */
 const faults: readonly ((typedData: TypedData) => unknown)[] = [
   (good) => ({ ...good, message: { ...good.message, extra: 1 } }),
   (good) => ({ ...good, extra: 1 }),
@@ -167,18 +167,20 @@ function addMember(good: TypedData, type: string, value: unknown): TypedData {
   }
 }
 
-/** Hashes random typed data as viem does, and spoils each in one way, which must be refused. Throws at the first difference. */
+/**
+ * Compares our hash of random typed data with viem's, then breaks each in one way and expects a rejection. Throws at the first difference.
+ */
 export function checkRandomTypedData({ runs, seed }: { runs: number; seed: number }): void {
   const random = createRandom(seed)
   for (let run = 0; run < runs; run++) {
     const { typedData, domainType } = drawTypedData(random)
-    // viem leaves a chain id that is a string out of the domain's type unless it is told.
+    // Without an explicit EIP712Domain, viem omits a chain ID that is a string.
     const types = { EIP712Domain: domainType, ...typedData.types }
     const expected = hashWithViem({ ...typedData, types } as never)
     const digest = toPrefixedHex(hashTypedData(typedData))
-    if (digest !== expected) throw new Error(`run ${run}: another digest: ${JSON.stringify(typedData)}`)
+    if (digest !== expected) throw new Error(`run ${run}: different digest: ${JSON.stringify(typedData)}`)
     const spoilt = random.pick(faults)(typedData)
-    if (!isRefused(spoilt)) throw new Error(`run ${run}: not refused: ${JSON.stringify(spoilt)}`)
+    if (!isRefused(spoilt)) throw new Error(`run ${run}: not rejected: ${JSON.stringify(spoilt)}`)
   }
 }
 

@@ -3,13 +3,13 @@ import { either, type Infer, literal } from './schema.ts'
 /* Reasons why an approval is invalid. `@countersign/policy` checks approvals. */
 
 const clientDataReason = literal(
-  /** Not a JSON object, or one that parsers could read differently. */
+  /** Not a JSON object, or ambiguous JSON such as duplicate members. */
   'client_data_malformed',
   'client_data_type',
   /** The challenge is for another vault, policy, kind, digest or expiry. */
   'challenge_mismatch',
   'origin_not_allowed',
-  /** The page was in a frame of another site. */
+  /** The page was in another site's frame. */
   'cross_origin',
 )
 export type ClientDataReason = Infer<typeof clientDataReason>
@@ -20,7 +20,7 @@ const authenticatorDataReason = literal(
   'rp_id_mismatch',
   'user_not_present',
   'user_not_verified',
-  /** Has credential data or extensions, which an approval must not have. */
+  /** Has credential data or extensions, which are not allowed in an approval. */
   'authenticator_data_extended',
   /** Backed up but not eligible for backup, which WebAuthn rules out. */
   'backup_state_impossible',

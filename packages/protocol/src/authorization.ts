@@ -7,35 +7,38 @@ import { parseSignature } from './signature.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** An EIP-7702 authorization: the account that signs it runs the code of `address`, on this chain, if its nonce is this one. */
+/** An EIP-7702 authorization: on this chain, an account with this nonce delegates to the code of `address`. */
 export const authorization = object({ chainId: natural, address: anyCase(20), nonce: natural })
 export type Authorization = Infer<typeof authorization>
 
-/** EIP-7702's own first byte: no EIP-2718 transaction has this type. */
+/** The first byte of EIP-7702's message. No EIP-2718 transaction has this type. */
 const MAGIC = '05'
 
-/** Reads an authorization into its one spelling, with the address in lower case. Whether it may be signed is another question. */
+/** Parses an authorization and writes its address in lower case. Doesn't check whether it may be signed. */
 export function parseAuthorization(value: unknown): Authorization {
   const { chainId, address, nonce } = parse(authorization, value, invalid)
   return { chainId, address: address.toLowerCase() as Hex, nonce }
 }
 
 /**
- * Refuses authorizations that would hold on every chain (chain 0), and code that is not on the list: what an account delegates to
- * can take all that it holds, without another signature.
+ * Rejects authorizations for every chain (chain 0) and code that is not on the list. The code can take everything that the account holds,
+ * without another signature.
  */
 export function assertAuthorizationAllowed(authorization: Authorization, implementations: readonly Hex[]): void {
   const { chainId, address } = parseAuthorization(authorization)
   if (chainId === 0) throw notAllowed('chainId 0 is valid on every chain')
-  if (!implementations.includes(address)) throw notAllowed('an implementation that is not on the list')
+  if (!implementations.includes(address)) throw notAllowed('the implementation is not on the list')
 }
 
-/** The digest that a wallet key signs: keccak256(0x05 ‖ RLP([chainId, address, nonce])). */
+/** The digest to sign: keccak256(0x05 ‖ RLP([chainId, address, nonce])). */
 export function hashAuthorization(authorization: Authorization): Bytes {
   return keccak_256(fromHex(MAGIC + encodeRlp(toFields(authorization))))
 }
 
-/** How the event names a signed authorization: keccak256(RLP([chainId, address, nonce, yParity, r, s])). `signature` is r ‖ s ‖ v. */
+/**
+ * The hash of a signed authorization in the on-chain event: keccak256(RLP([chainId, address, nonce, yParity, r, s])). `signature` is
+ * r ‖ s ‖ v.
+ */
 export function hashSignedAuthorization(authorization: Authorization, signature: Uint8Array): Bytes {
   const { r, s, yParity } = parseSignature(signature)
   return keccak_256(fromHex(encodeRlp([...toFields(authorization), toScalar(yParity), toScalar(r), toScalar(s)])))

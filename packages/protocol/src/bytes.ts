@@ -1,4 +1,3 @@
-/** Joins byte strings into one. */
 export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let length = 0
   for (const part of parts) length += part.length
@@ -11,14 +10,13 @@ export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array<ArrayBu
   return joined
 }
 
-/** Compares public values; not for secrets, since it stops at the first difference. */
+/** Only for public values: not constant-time. */
 export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   if (left.length !== right.length) return false
   for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false
   return true
 }
 
-/** Whether every byte is zero. */
 export function isZero(bytes: Uint8Array): boolean {
   for (const byte of bytes) if (byte !== 0) return false
   return true

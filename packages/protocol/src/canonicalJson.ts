@@ -4,15 +4,15 @@ import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { parseJson } from './parseJson.ts'
 import { isPlainObject } from './plainObject.ts'
 
-/** Far above any document of ours, far below what would exhaust a stack. */
+/** Much deeper than any document of ours, but safe for the stack. */
 const MAX_DEPTH = 64
 
-/** With the `u` flag a surrogate that has its partner is one character of another category. */
+/** With the `u` flag, this matches only unpaired surrogates. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
- * The JSON Canonicalization Scheme (RFC 8785) of a value, as UTF-8. What JSON would drop or convert without a word
- * (`undefined`, functions, dates, `NaN`) is refused: two different values must never share their bytes.
+ * Encodes a value with the JSON Canonicalization Scheme (RFC 8785), in UTF-8. Rejects everything that JSON would silently drop or convert
+ * (`undefined`, functions, dates, `NaN`), so that two different values never have the same bytes.
  *
  * @example
  * sha256(toCanonicalJson({ b: 1, a: [true, null] })) // over {"a":[true,null],"b":1}
@@ -23,8 +23,8 @@ export function toCanonicalJson(value: unknown): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Reads bytes that must be in canonical form already. A document in any other spelling is refused: duplicate members, white
- * space, another order or another form of a number would let two readers of one hash see two documents.
+ * Parses JSON that must already be canonical. Duplicate members, white space, another order or another form of a number could make two
+ * readers of one hash see two documents.
  */
 export function parseCanonicalJson(bytes: Uint8Array, { maxBytes }: { maxBytes: number }): unknown {
   if (!(bytes.length <= maxBytes)) throw notCanonical(`more than ${maxBytes} bytes`)
@@ -38,9 +38,9 @@ export function parseCanonicalJson(bytes: Uint8Array, { maxBytes }: { maxBytes: 
   try {
     canonical = toCanonicalJson(value)
   } catch (cause) {
-    throw notCanonical('holds what canonical JSON cannot carry', cause)
+    throw notCanonical('contains a value that canonical JSON cannot represent', cause)
   }
-  if (!equalBytes(canonical, bytes)) throw notCanonical('another spelling')
+  if (!equalBytes(canonical, bytes)) throw notCanonical('not in canonical form')
   return value
 }
 
@@ -59,7 +59,7 @@ function assertEncodable(value: unknown, ancestors: object[]): void {
   if (ancestors.length === MAX_DEPTH) throw notCanonicalizable(`more than ${MAX_DEPTH} levels`)
   ancestors.push(value)
   if (Array.isArray(value)) {
-    // One own key for each item, and `length`. A hole reads as undefined, which is refused below.
+    // An array has one own key per item, plus `length`. A hole reads as undefined, which is rejected below.
     const isPlain =
       Object.getPrototypeOf(value) === Array.prototype && Reflect.ownKeys(value).length === value.length + 1
     if (!isPlain) throw notCanonicalizable('not a plain array')
@@ -67,7 +67,7 @@ function assertEncodable(value: unknown, ancestors: object[]): void {
   } else {
     if (!isPlainObject(value)) throw notCanonicalizable('not a plain object')
     for (const [name, member] of Object.entries(value)) {
-      // Code that copies such a member with an assignment replaces a prototype instead.
+      // Copying such a member by assignment would replace a prototype instead.
       if (name === '__proto__') throw notCanonicalizable('__proto__')
       assertEncodable(name, ancestors)
       assertEncodable(member, ancestors)

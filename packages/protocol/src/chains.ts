@@ -1,16 +1,16 @@
 export type Chain = {
-  /** As people call it. */
+  /** The display name. */
   name: string
-  /** The symbol of the coin that pays there. */
+  /** The symbol of its native coin. */
   coin: string
   decimals: number
-  /** Whether that coin is worth nothing. */
+  /** Whether the coin is worthless, as on test networks. */
   isTest: boolean
 }
 
 const toChain = (name: string, coin: string, isTest: boolean): Chain => ({ name, coin, decimals: 18, isTest })
 
-/** By id, as in https://chainid.network (ethereum-lists/chains); local nodes by the ids that hardhat, anvil and geth take by themselves. */
+/** By chain ID, as in https://chainid.network (ethereum-lists/chains). Local nodes have the default IDs of hardhat, anvil and geth. */
 export const chains: Readonly<Record<number, Chain>> = {
   1: toChain('Ethereum', 'ETH', false),
   10: toChain('OP Mainnet', 'ETH', false),
@@ -28,12 +28,12 @@ export const chains: Readonly<Record<number, Chain>> = {
   11155420: toChain('OP Sepolia', 'ETH', true),
 }
 
-/** The name of a chain for people, or its number. */
+/** The display name of a chain, or its number. */
 export function nameChain(chainId: number): string {
   return chains[chainId]?.name ?? `Chain ${chainId}`
 }
 
-/** The unit where it is not known which coin is meant: one may be worth more than an ether, or less. */
+/** The unit for an unknown coin, which may be worth more or less than an ether. */
 export const UNKNOWN_COIN = 'of the chain’s coin'
 
 /** The unit of an amount on a chain. */
@@ -41,7 +41,7 @@ export function nameCoin(chainId: number): string {
   return chains[chainId]?.coin ?? UNKNOWN_COIN
 }
 
-/** Wei in decimal as whole coins, to the last digit. */
+/** Converts wei in decimal to whole coins, with all digits. */
 export function toCoins(wei: string): string {
   const digits = BigInt(wei).toString().padStart(19, '0')
   const fraction = digits.slice(-18).replace(/0+$/, '')

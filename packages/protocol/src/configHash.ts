@@ -3,16 +3,16 @@ import { toCanonicalJson } from './canonicalJson.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { hasExactMembers } from './plainObject.ts'
 
-/** Whose ID tokens the enclave accepts, for which client, and where it gets the keys that sign them. */
+/** An accepted issuer of ID tokens, the client they are for, and the origin of the issuer's keys. */
 export type EnclaveIssuer = { issuer: string; audience: string; jwksOrigin: string }
 
-/** What of the enclave's configuration decides for whom it signs. A receipt carries it, so that a stranger can read it. */
+/** The part of the enclave's configuration that decides for whom it signs. A receipt carries it, so that anyone can read it. */
 export type EnclaveConfig = {
-  /** Each pair of issuer and audience once, in ascending order of both: one set of issuers has one hash. */
+  /** Unique pairs of issuer and audience in ascending order, so that one set of issuers has one hash. */
   issuers: readonly EnclaveIssuer[]
-  /** Which certificate authorities the enclave believes when it fetches keys. */
+  /** The certificate authorities that the enclave trusts when it fetches keys. */
   caSet: string
-  /** The kind of root-secret provider, with the hash of its policy where it has one; never the secret. */
+  /** The kind of root-secret provider, with the hash of its policy if it has one. Never the secret. */
   rootSecret: string
   quoteSource: string
   callerPolicy: string
@@ -22,17 +22,17 @@ export type EnclaveConfig = {
 const MEMBERS = ['issuers', 'caSet', 'rootSecret', 'quoteSource', 'callerPolicy', 'version'] as const
 const ISSUER_MEMBERS = ['issuer', 'audience', 'jwksOrigin'] as const
 
-/** Narrows to a configuration with exactly the members of its type, every string filled. */
+/** Narrows to a configuration with exactly these members and no empty strings. */
 export function assertEnclaveConfig(value: unknown): asserts value is EnclaveConfig {
   if (!hasExactMembers(value, MEMBERS)) throw malformed('not exactly the expected members')
   const { issuers, ...texts } = value
   for (const [name, text] of Object.entries(texts)) assertFilled(name, text)
-  if (!Array.isArray(issuers) || issuers.length === 0) throw malformed('issuers is not a filled list')
+  if (!Array.isArray(issuers) || issuers.length === 0) throw malformed('issuers is not a list or empty')
   for (const [index, issuer] of issuers.entries()) {
     if (!hasExactMembers(issuer, ISSUER_MEMBERS)) throw malformed(`issuers[${index}]: not exactly the expected members`)
     for (const name of ISSUER_MEMBERS) assertFilled(`issuers[${index}].${name}`, issuer[name])
     if (index > 0 && !isBefore(issuers[index - 1], issuer as EnclaveIssuer)) {
-      throw malformed(`issuers[${index}] is not after the one before`)
+      throw malformed(`issuers[${index}] is not in ascending order`)
     }
   }
 }
@@ -49,7 +49,7 @@ function isBefore(left: EnclaveIssuer, right: EnclaveIssuer): boolean {
 }
 
 function assertFilled(name: string, value: unknown): void {
-  if (typeof value !== 'string' || value === '') throw malformed(`${name} is not a filled string`)
+  if (typeof value !== 'string' || value === '') throw malformed(`${name} is not a string or empty`)
 }
 
 function malformed(details: string) {

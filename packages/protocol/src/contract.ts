@@ -4,8 +4,8 @@ import { fromHex, fromPrefixedHex, type Hex, toPrefixedHex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
 
 /**
- * The event of `ServiceAttestations` and the functions that emit it, as a JSON ABI. `publishBatch` takes a list of structs
- * rather than three lists, which could differ in length; it emits one event for each, in order.
+ * The event of `ServiceAttestations` and the functions that emit it, as a JSON ABI. `publishBatch` takes a list of structs, because three
+ * lists could differ in length. It emits one event for each, in order.
  */
 export const serviceAttestationsAbi = [
   {
@@ -52,20 +52,19 @@ export const serviceAttestationsAbi = [
 /** keccak256("AttestationPublished(address,bytes32,string)"), the first topic of the event. */
 export const attestationPublishedTopic = '0x1a85ecbef58dd9f2ba6c675cd83d16bb690e0c547fc5aea56486a4ba6c253601'
 
-/** What an event says: the receipt of this wallet's transaction is at this CID. */
+/** The on-chain event: the receipt of this wallet's transaction has this CID. */
 export type AttestationPublished = { wallet: Hex; txHash: Hex; ipfsCid: string }
 
-/** Of a log as JSON-RPC has it (`eth_getLogs`, `eth_getTransactionReceipt`). */
+/** A log as JSON-RPC returns it (`eth_getLogs`, `eth_getTransactionReceipt`). */
 export type EventLog = { topics: readonly string[]; data: string }
 
 const WORD = 32
-/** A CID of ours has 59 characters; the longest that is in use anywhere stays well below. */
+/** Our CIDs have 59 characters. The longest CIDs in use are much shorter than this. */
 const MAX_CID_CHARACTERS = 256
 
 /**
- * Reads an `AttestationPublished` log. Strict, where ABI decoders are lenient: an offset elsewhere, bits in the padding or
- * bytes at the end cannot come from the contract, and a text that is not printable is no CID. Which contract wrote the log, and
- * in which block, is for the caller to check.
+ * Parses an `AttestationPublished` log. Unlike ABI decoders, it rejects other offsets, non-zero padding and trailing bytes, which the
+ * contract never writes, and text that is not printable. The caller must check which contract wrote the log, and in which block.
  *
  * Contract ABI Specification, "Events": topics are the signature hash and the indexed values as words; data is the offset of
  * the string (always 0x20), at 0x20 its length, from 0x40 its bytes, zero-padded to whole words.
@@ -73,8 +72,8 @@ const MAX_CID_CHARACTERS = 256
 export function parseAttestationPublished({ topics, data }: EventLog): AttestationPublished {
   if (!Array.isArray(topics) || topics.length !== 3) throw malformed('not three topics')
   const [topic, wallet, txHash] = topics.map((item) => toBytes('topics', item, WORD)) as [Bytes, Bytes, Bytes]
-  if (!equalBytes(topic, fromHex(attestationPublishedTopic.slice(2)))) throw malformed('another event')
-  if (!isZero(wallet.subarray(0, 12))) throw malformed('bits before the wallet address')
+  if (!equalBytes(topic, fromHex(attestationPublishedTopic.slice(2)))) throw malformed('wrong event')
+  if (!isZero(wallet.subarray(0, 12))) throw malformed('the wallet address is not zero-padded')
   return {
     wallet: toPrefixedHex(wallet.subarray(12)),
     txHash: toPrefixedHex(txHash),
@@ -83,8 +82,8 @@ export function parseAttestationPublished({ topics, data }: EventLog): Attestati
 }
 
 /**
- * The same; undefined for one that names no receipt. The contract takes any text of a publisher, so that among the events of a
- * transaction such a one must not undo those that do.
+ * Like `parseAttestationLog`, but returns undefined for an event without a CID. The contract accepts any text from a publisher, so one bad
+ * event must not hide the others of its transaction.
  */
 export function readAttestationPublished(log: EventLog): AttestationPublished | undefined {
   try {
@@ -99,14 +98,14 @@ type Bytes = Uint8Array<ArrayBuffer>
 
 function readCid(data: Bytes): string {
   if (data.length < 2 * WORD) throw malformed('data is too short')
-  if (readWord(data, 0) !== BigInt(WORD)) throw malformed('the string is not where it should be')
+  if (readWord(data, 0) !== BigInt(WORD)) throw malformed('wrong offset of the string')
   const length = readWord(data, WORD)
-  if (length < 1n || length > MAX_CID_CHARACTERS) throw malformed('the length of the string')
+  if (length < 1n || length > MAX_CID_CHARACTERS) throw malformed('wrong length of the string')
   const end = 2 * WORD + Number(length)
-  if (data.length !== Math.ceil(end / WORD) * WORD) throw malformed('the length of the data')
-  if (!isZero(data.subarray(end))) throw malformed('bits after the string')
+  if (data.length !== Math.ceil(end / WORD) * WORD) throw malformed('wrong length of the data')
+  if (!isZero(data.subarray(end))) throw malformed('the string is not zero-padded')
   const characters = data.subarray(2 * WORD, end)
-  // CIDs are written in multibase alphabets. A space or a control character could only serve to mislead a reader.
+  // CIDs use multibase alphabets. Spaces and control characters could only mislead a reader.
   if (!characters.every((code) => code > 0x20 && code < 0x7f)) throw malformed('the string is not printable ASCII')
   return String.fromCharCode(...characters)
 }
@@ -115,7 +114,7 @@ function readWord(data: Bytes, offset: number): bigint {
   return BigInt(toPrefixedHex(data.subarray(offset, offset + WORD)))
 }
 
-/** JSON-RPC does not fix the case of hex digits. */
+/** JSON-RPC doesn't specify the case of hex digits. */
 function toBytes(name: string, value: unknown, length?: number): Bytes {
   if (!isPrefixedHex(value)) throw malformed(`${name}: not hex`)
   const bytes = fromPrefixedHex(value)

@@ -1,4 +1,4 @@
-/* The entry that the enclave loads. It excludes the HTTP interface, the contract and the webhooks. */
+/* The entry point for the enclave. It excludes the HTTP interface, the contract and the webhooks. */
 
 export { type Approval, AUTHENTICATOR_DATA_BYTES, approvals, MAX_CLIENT_DATA_BYTES } from './approval.ts'
 export type { ApprovalReason, AuthenticatorDataReason, ClientDataReason } from './approvalReason.ts'

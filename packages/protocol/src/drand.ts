@@ -7,11 +7,11 @@ import { fromHex, isHex, toHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
 import { rememberGood } from './rememberGood.ts'
 
-/** A drand network of the scheme `bls-unchained-g1-rfc9380`. Its rounds follow each other from the genesis on, one in each period. */
+/** A drand network with the scheme `bls-unchained-g1-rfc9380`: one round per period, starting at genesis. */
 export type DrandBeacon = {
   /** 96 bytes: a compressed point of G2. */
   key: string
-  /** 32 bytes: how relays name the network. */
+  /** 32 bytes: the network's identifier. */
   chainHash: string
   genesisS: number
   periodS: number
@@ -26,7 +26,7 @@ export const quicknet: DrandBeacon = {
 }
 
 /**
- * Reads a beacon as settings name it: `quicknet`, or `CHAINHASH:KEY:GENESIS_S:PERIOD_S`. Undefined for any other text.
+ * Parses a beacon from the settings: `quicknet`, or `CHAINHASH:KEY:GENESIS_S:PERIOD_S`. Returns undefined for other text.
  *
  * @example
  * parseDrandBeacon('quicknet')?.periodS // 3
@@ -38,12 +38,12 @@ export function parseDrandBeacon(text: string): DrandBeacon | undefined {
   return isDrandKey(key) ? { key, chainHash, genesisS: Number(genesis), periodS: Number(period) } : undefined
 }
 
-/** A round of a public beacon as an entropy sample. Many signatures may share it. */
+/** A round of a public beacon as an entropy sample. Many signatures may use the same round. */
 export type DrandWitness = {
   kind: 'drand'
-  /** A name to show. */
+  /** The display name. */
   source: string
-  /** 32 bytes: of the beacon. */
+  /** 32 bytes: the beacon's chain hash. */
   chainHash: string
   /** 32 bytes: SHA-256 of the signature. */
   valueHex: string
@@ -68,7 +68,7 @@ const WITNESS_MEMBERS = [
   'sequence',
 ] as const
 
-/** Whether a value has the form of a drand witness. That its signature holds is another question. */
+/** Checks only the form of a drand sample, not its signature. */
 export function isDrandWitness(value: unknown): value is DrandWitness {
   if (!hasExactMembers(value, WITNESS_MEMBERS) || value.kind !== 'drand') return false
   const { source, chainHash, valueHex, signatureHex, publicKey, timestamp, sequence } = value
@@ -91,8 +91,8 @@ export function toRoundTimeMs({ genesisS, periodS }: Pick<DrandBeacon, 'genesisS
 }
 
 /**
- * Whether a witness is the round of this beacon that it says it is: of its chain and key, due at that time, with the value that
- * follows from the signature, and signed. A pairing takes tens of milliseconds in JavaScript.
+ * Whether a sample is a round of this beacon: same chain and key, due at that time, a value that follows from the signature, and a valid
+ * signature. The pairing takes tens of milliseconds in JavaScript.
  */
 export function verifyDrandWitness(beacon: DrandBeacon, witness: DrandWitness): boolean {
   if (!isDrandWitness(witness)) return false
@@ -106,7 +106,7 @@ export function verifyDrandWitness(beacon: DrandBeacon, witness: DrandWitness): 
   )
 }
 
-/** `bls-unchained-g1-rfc9380`: the signature, in G1, is over the SHA-256 of the round alone (drand `crypto/schemes.go`). */
+/** `bls-unchained-g1-rfc9380`: the signature in G1 covers only the SHA-256 of the round number (drand `crypto/schemes.go`). */
 export function isRoundSigned(signed: { publicKey: string; round: number; signature: string }): boolean {
   const { shortSignatures } = bls12_381
   try {
@@ -114,14 +114,14 @@ export function isRoundSigned(signed: { publicKey: string; round: number; signat
     const key = bls12_381.G2.Point.fromBytes(fromHex(signed.publicKey))
     return shortSignatures.verify(shortSignatures.Signature.fromBytes(fromHex(signed.signature)), message, key)
   } catch {
-    // No point of the curve, of another subgroup, or at infinity.
+    // Not on the curve, in the wrong subgroup, or the point at infinity.
     return false
   }
 }
 
 /**
- * Whether a key is a point of the right subgroup, other than infinity, in its one encoding. To judge one takes 13 milliseconds, and settings
- * and policies name the same few again and again, under any chain.
+ * Whether a key is a point of the right subgroup, not infinity, in canonical encoding. The check takes 13 milliseconds. Results are cached,
+ * because settings and policies repeat the same few keys.
  */
 export const isDrandKey = rememberGood(judgeDrandKey, 64)
 
@@ -135,12 +135,12 @@ function judgeDrandKey(key: string): boolean {
   }
 }
 
-/** A sample for one signature, or a round of a beacon, which may serve many. */
+/** A sample for one signature, or a beacon round, which many signatures may share. */
 export type AnyWitness = EntropyWitness | DrandWitness
 
 /**
- * SHA-256 of the canonical JSON of a whole witness: how releases of version 1 and statements of version 2 name it. It covers the
- * source's name and signature too, which the sample's own hash does not.
+ * SHA-256 of the canonical JSON of a whole sample, for releases of version 1 and statements of version 2. Unlike `hashEntropy`, it
+ * covers the source's name and signature too.
  */
 export function hashWitness(witness: AnyWitness): Uint8Array<ArrayBuffer> {
   return sha256(toCanonicalJson(witness))

@@ -25,11 +25,10 @@ import { toPreimage } from './tags.ts'
 import type { TxMetadata } from './txMetadata.ts'
 
 /*
- * Coordinator ↔ enclave. Each call is a POST with a JSON body, signed by the coordinator's key; there is no other way in. Byte
- * strings are lower-case hex without a prefix, except those of Ethereum.
+ * Coordinator ↔ enclave. Each call is a POST with a JSON body, signed by the coordinator's key. There is no other interface. Byte strings
+ * are lower-case hex without a prefix, except Ethereum's.
  */
 
-/** The calls, and where each is. */
 export const enclavePaths = {
   attest: '/attest',
   openSession: '/open-session',
@@ -40,8 +39,8 @@ export const enclavePaths = {
 } as const
 
 /**
- * Headers that carry a caller's key (32 bytes), time of calling (milliseconds) and signature (64 bytes); and the SHA-256 of the body, by which
- * the enclave checks the signature before it reads the body. A call without that last one is signed alike, and shares less memory with others.
+ * Headers with the caller's key (32 bytes), time (milliseconds), signature (64 bytes) and the SHA-256 of the body. With the last one, the
+ * enclave checks the signature before it reads the body. Calls without it are valid too, but share a smaller memory limit.
  */
 export const callerHeaders = {
   key: 'countersign-caller',
@@ -50,10 +49,10 @@ export const callerHeaders = {
   bodyHash: 'countersign-body',
 } as const
 
-/** How far a caller's clock may be off. */
+/** The largest accepted clock difference. */
 export const CALLER_TOLERANCE_MS = 30_000
 
-/** What a coordinator signs (Ed25519) for each call: when, with which body (its SHA-256), and which call. */
+/** The message that a coordinator signs (Ed25519) for each call: its time, path and the SHA-256 of its body. */
 export function toCallerMessage(call: { path: string; timeMs: number; bodyHash: Uint8Array }): Uint8Array<ArrayBuffer> {
   const { path, timeMs, bodyHash } = call
   return toPreimage(preimages.caller, { timeMs, bodyHash, path: new TextEncoder().encode(path) })
@@ -61,13 +60,13 @@ export function toCallerMessage(call: { path: string; timeMs: number; bodyHash: 
 
 const anyHex = leaf<string>((value) => isHex(value))
 
-/** A value that is judged where it is used, with errors of its own. */
+/** A value that its user checks, with a more specific error. */
 // @__NO_SIDE_EFFECTS__
 function unread<Value>() {
   return leaf<Value>((value) => value !== undefined)
 }
 
-/** A list of no more than so many. Its length is judged first: callers choose it. */
+/** A list of at most `most` items. The length is checked first, because callers choose it. */
 // @__NO_SIDE_EFFECTS__
 function shortList<Item>(most: number, isItem: (item: unknown) => unknown) {
   return leaf<readonly Item[]>((value) => Array.isArray(value) && value.length <= most && value.every(isItem))
@@ -79,70 +78,70 @@ const hashes = (most: number) => shortList<string>(most, (item) => isHex(item, 3
 // @__NO_SIDE_EFFECTS__
 const texts = (most: number) => shortList<string>(most, (item) => typeof item === 'string')
 
-/** A coordinator's proof of what it is, for enclaves that ask: its SEV-SNP report over its key and configuration. */
+/** The coordinator's SEV-SNP report over its key and configuration, for enclaves with a caller policy. */
 const callerAttestation = object({
   report: anyHex,
   certificates: object({ ek: anyHex, ask: anyHex, ark: anyHex }),
-  /** AMD's revocation list, DER, where the coordinator could get it. */
+  /** AMD's revocation list, DER, if the coordinator could fetch it. */
   revocations: optional(anyHex),
   configHash: hex(32),
 })
 export type CallerAttestation = Infer<typeof callerAttestation>
 
-/** Answered by `AttestResponse`. */
+/** The response is `AttestResponse`. */
 export const attestRequest = object({
   /** 32 bytes, fresh. */
   nonce: hex(32),
-  /** Introduces the caller where the enclave has a caller policy. */
+  /** Present if the enclave has a caller policy. */
   caller: optional(callerAttestation),
 })
 export type AttestRequest = Infer<typeof attestRequest>
 
 export const openSessionRequest = object({
   idToken: string(),
-  /** 32 bytes; the token's nonce is its hash. */
+  /** 32 bytes. The token's nonce is its hash. */
   loginSecret: hex(32),
 })
 export type OpenSessionRequest = Infer<typeof openSessionRequest>
 
-/** Derives a vault of the session's user. Nothing is signed. */
+/** Derives a vault of the session's user, without signing. */
 export const vaultRequest = object({
   sid: hex(32),
   grant: string(),
-  /** Canonical JSON. Whether it is a policy has an error of its own. */
+  /** Canonical JSON. An invalid policy has a separate error code. */
   policy: string(),
-  /** The vault exists: only its key is asked for, and its rules are not judged. */
+  /** The vault exists: the enclave only derives its key and does not check its rules. */
   isKnown: optional(literal(true)),
 })
 export type VaultRequest = Infer<typeof vaultRequest>
 
-/** Which vault of the session's user is to sign, and who approves. */
+/** The vault that signs, with its approvals. */
 const vaultUse = object({
   /** 32 bytes: the hash of the policy. */
   policy: hex(32),
-  /** An empty list is none. */
+  /** An empty list means no approvals. */
   approvals: optional(approvals),
 })
 export type VaultUse = Infer<typeof vaultUse>
 
-/** What every item has: whose key, why it may be used, and with which sample. */
+/** Members of every item: the key, the grant to use it, and the sample. */
 const granted = object({
   sid: hex(32),
   grant: string(),
-  /** Of the vault, where there is one. */
+  /** Present if a vault signs. */
   keyId: hex(16),
-  /** The whole sample: the enclave verifies it, and signs once with it. A round of a beacon may serve many. */
+  /** The whole sample. The enclave verifies it and uses it for one signature. A beacon round may serve many. */
   witness: leaf<EntropyWitness | DrandWitness>((value) => isEntropyWitness(value) || isDrandWitness(value)),
   vault: optional(vaultUse),
 })
 
-/** Its sample serves this one call: to sign the same again takes another. A member that would not be hashed is refused. */
+/** The sample is only for this call: signing the same again needs another. Members that are not hashed are rejected. */
 const offChain = checked(
   object({ ...granted.members, kind: literal(...offChainKinds), content: unread() }),
   ({ kind, content }) => parseOffChainContent(kind, content, TypeError),
 ) as Schema as Schema<OffChainItem>
 
-/** What is to be signed, by its kind. None is a bare hash: the enclave rebuilds what it signs, and hashes it itself. */
+/** The content to sign, by kind. Never a bare hash: the enclave rebuilds the content and hashes it itself. */
 export const signItems = {
   transaction: checked(
     object({
@@ -150,7 +149,7 @@ export const signItems = {
       kind: literal('transaction'),
       digest: ethereum(32),
       txMetadata: unread<TxMetadata>(),
-      /** The version of the receipt that the statement is for. Version 1 knows no beacons and no vaults. */
+      /** The statement's receipt version. Version 1 has no beacons and no vaults. */
       statementVersion: literal(1, 2),
     }),
     ({ vault, statementVersion }) => vault === undefined || statementVersion === 2,
@@ -158,8 +157,8 @@ export const signItems = {
   authorization: object({ ...granted.members, kind: literal('authorization'), authorization: unread<Authorization>() }),
   ...(Object.fromEntries(offChainKinds.map((kind) => [kind, offChain])) as Record<OffChainKind, typeof offChain>),
   /**
-   * Asks for a statement that the address belongs to this enclave and these rules. The wallet key signs nothing, so there is nothing to
-   * approve. Its sample serves this one call.
+   * Requests a statement that the address belongs to this enclave and these rules. It needs no approvals, because the wallet key signs
+   * nothing. The sample is only for this call.
    */
   address: checked(
     object({ ...granted.members, kind: literal('address') }),
@@ -178,51 +177,54 @@ export const MAX_SIGN_ITEMS = 256
 
 export const signItemsRequest = checked(
   object({
-    /** 1 to 256 of any kinds. Each is read by itself: one of the wrong shape does not fail the others. */
+    /** 1 to 256 items of any kinds. A malformed item doesn't fail the others. */
     items: checked(
       shortList<SignItem>(MAX_SIGN_ITEMS, () => true),
       ({ length }) => length > 0,
     ),
-    /** Canonical JSON of policies that items name, at most as many as items. Without it, an enclave that does not know one answers `policy_unknown`. */
+    /** Canonical JSON of the policies that items name. If the enclave doesn't know a policy, it returns `policy_unknown`. */
     policies: optional(texts(MAX_SIGN_ITEMS)),
   }),
   ({ items, policies = [] }) => policies.length <= items.length,
 )
 export type SignItemsRequest = Infer<typeof signItemsRequest>
 
-/** Starts the log of a boot, or repeats what was appended. */
+/** Starts the log of a boot, or returns appended entries again. */
 export const logRequest = object({
   /**
-   * Goes on from a checkpoint that the key of this origin signed, or from the empty tree (null). The first entry is that of the boot. A
-   * log that this boot has started before is not started again: the answer repeats it.
+   * Continues from a checkpoint that the key of this origin signed, or from the empty tree (null), with the boot's entry first. If this boot
+   * has already started the log, the enclave returns the same response again.
    */
   start: optional(
     object({
       origin: string(),
       checkpoint: nullable(string()),
-      /** The frontier of the checkpoint's tree, 32 bytes each: one for each bit of its size. */
+      /** The frontier of the checkpoint's tree: one hash of 32 bytes for each bit set in its size. */
       hashes: hashes(53),
     }),
   ),
-  /** The first entry to repeat. Those that a quorum is known to have cosigned may be forgotten: the answer says where it begins. */
+  /** The first entry to return again. The enclave may forget entries that a quorum has cosigned. Its response says where it begins. */
   from: optional(natural),
 })
 export type LogRequest = Infer<typeof logRequest>
 
-/** Room for the release of some thousands at once. */
+/** Enough to release some thousands of signatures in one call. */
 const leaves = hashes(4_096)
 
-/** The second step of signing with a log: statements for a checkpoint that a quorum cosigned. */
+/** The second step of signing with a log: requests the statements of a checkpoint that a quorum has cosigned. */
 export const releaseRequest = checked(
   object({
     /** The boot that signed. */
     bootId: hex(16),
-    /** As this boot gave it, and lines of witnesses below it (`— name base64`), of each at most two. Both or neither: without them nothing is released. */
+    /**
+     * The checkpoint as this boot returned it, and the witnesses' lines (`— name base64`), at most two per witness. Both or neither: without
+     * them, the enclave releases nothing.
+     */
     checkpoint: optional(string()),
     cosignatures: optional(texts(2 * MAX_WITNESSES)),
-    /** Leaves whose statements are asked for, each once. Repeating it is harmless until they are acknowledged. */
+    /** Leaves to release, without duplicates. Can be repeated until they are acknowledged. */
     leaves: optional(checked(leaves, (all) => new Set(all).size === all.length)),
-    /** Leaves that nobody waits for: erased for good, unless they were released. */
+    /** Leaves that no caller waits for. The enclave erases them unless they are already released. */
     drop: optional(leaves),
     /** Leaves whose statements are stored. */
     acknowledge: optional(leaves),

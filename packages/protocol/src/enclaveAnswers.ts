@@ -91,7 +91,7 @@ const batchMembers = {
   leaves: checked(list(hex(32)), ({ length }) => length <= 256),
 }
 
-/** A batch of statements from one boot of an enclave, whose quote is not made yet. */
+/** A batch of statements from one boot of an enclave, before its quote. */
 const openBatch = object(batchMembers)
 export type OpenBatch = Infer<typeof openBatch>
 
@@ -180,13 +180,13 @@ const appendedEntries = {
 export type AppendedEntries = { origin: string; from: number; entries: readonly string[]; checkpoint: string }
 
 /**
- * The response if the settings have a log. It comes when the quotes begin and has only the places of the leaves; `release` returns quotes and
- * statements.
+ * The response if the settings have a log. It arrives before the quotes and has only the positions of the leaves. `release` returns quotes
+ * and statements.
  */
 export const loggedItemsResponse = object({
   batches: list(openBatch),
   results: list(either(object(placed), signItemError)),
-  /** Up to a checkpoint that covers all batches. Null if nothing was signed. */
+  /** A checkpoint that covers all batches. Null if every item failed. */
   log: nullable(object(appendedEntries)),
 })
 export type LoggedItemsResponse = Infer<typeof loggedItemsResponse>
@@ -197,18 +197,18 @@ export const logResponse = object({
   log: nullable(
     object({
       ...appendedEntries,
-      /** Whether a quorum cosigned the boot's entry. Until then the enclave signs nothing. */
+      /** Whether a quorum has cosigned the boot's entry. Until then, the enclave doesn't sign. */
       isOpen: boolean,
     }),
   ),
 })
 export type LogResponse = Infer<typeof logResponse>
 
-/** The response comes when the quotes of the leaves are made, or have failed. */
+/** The response arrives when the leaves have their quotes, or the quotes failed. */
 export const releaseResponse = object({
   /** In the order of the leaves. Null if the leaf is unknown, erased, not covered by the checkpoint or a quote, or from another coordinator. */
   statements: list(nullable(object(signedStatement) as Schema<SignedStatement>)),
-  /** Of the batches of these statements. */
+  /** The batches of these statements. */
   quotes: list(object({ sequence: natural, quote, eventLog })),
 })
 export type ReleaseResponse = Infer<typeof releaseResponse>

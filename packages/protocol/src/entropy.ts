@@ -5,9 +5,9 @@ import { hasExactMembers } from './plainObject.ts'
 import * as preimages from './preimages.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
-/** An entropy sample with its source's signature, as receipts carry it. One of a source that does not sign has zeros as key. */
+/** An entropy sample with its source's signature, as in receipts. The key is all zeros if the source doesn't sign. */
 export type EntropyWitness = {
-  /** A name to show, which the signature does not cover. */
+  /** The display name. The signature doesn't cover it. */
   source: string
   /** 32 bytes. */
   valueHex: string
@@ -22,12 +22,12 @@ export type EntropyWitness = {
 
 const WITNESS_MEMBERS = ['source', 'valueHex', 'signatureHex', 'publicKey', 'timestamp', 'sequence'] as const
 
-/** How much older than the signature a sample may be, the tolerance for clocks included: what verifiers of receipts accept. */
+/** The maximum age of a sample when it is used, including the clock tolerance. Receipt verifiers use the same limit. */
 export const MAX_SAMPLE_AGE_MS = 65_000
-/** How far the clocks of source, enclave and coordinator may differ: what verifiers of receipts accept. */
+/** The tolerance between the clocks of source, enclave and coordinator. Receipt verifiers use the same value. */
 export const SAMPLE_TOLERANCE_MS = 5_000
 
-/** Whether a value has the form of a witness. That its signature holds is another question. */
+/** Checks only the form of a sample, not its signature. */
 export function isEntropyWitness(value: unknown): value is EntropyWitness {
   if (!hasExactMembers(value, WITNESS_MEMBERS)) return false
   const { source, valueHex, signatureHex, publicKey, timestamp, sequence } = value
@@ -42,25 +42,25 @@ export function isEntropyWitness(value: unknown): value is EntropyWitness {
   )
 }
 
-/** Printable ASCII: a name to show, which nothing else depends on. */
+/** Printable ASCII, for display only. */
 export function isSourceName(value: unknown): value is string {
   return typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)
 }
 
-/** Milliseconds of an ISO 8601 time in its one spelling with milliseconds, from 1970 on; undefined for any other text. */
+/** Converts an ISO 8601 time from 1970 on to milliseconds. Accepts only UTC with milliseconds, and returns undefined for other text. */
 export function parseTimestamp(text: string): number | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text)) return undefined
   const timeMs = Date.parse(text)
-  // Date rolls over the 31st of a short month, and 24 o'clock.
+  // Date accepts the 31st of a short month and 24:00, and rolls over.
   return timeMs >= 0 && new Date(timeMs).getUTCDate() === Number(text.slice(8, 10)) ? timeMs : undefined
 }
 
-/** What a satellite signs (Ed25519) about a sample. */
+/** The message that a source signs (Ed25519) for a sample. */
 export function toEntropyMessage(fields: Preimage<'entropy'>): Uint8Array<ArrayBuffer> {
   return toPreimage(preimages.entropy, fields)
 }
 
-/** SHA-256 of a sample: how statements and wallets name it. */
+/** SHA-256 of a sample, for statements and wallets. */
 export function hashEntropy(value: Uint8Array): Uint8Array<ArrayBuffer> {
   return sha256(toField('value', value, 32))
 }

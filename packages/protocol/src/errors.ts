@@ -1,20 +1,20 @@
 import type { SignResult } from './signResult.ts'
 
-/** What a `ServiceError` may carry beside its code and message. */
+/** Optional members of a `ServiceError`. */
 export type ServiceErrorOptions = {
   details?: string | undefined
   cause?: unknown
-  /** Of the HTTP response, where the service reported the failure. */
+  /** The HTTP status, if the service reported the failure. */
   status?: number | undefined
   /** Whether the same call may succeed later. */
   retryable?: boolean | undefined
-  /** What was signed before the failure: its proof becomes public all the same. */
+  /** The signatures made before the failure. Their proofs become public anyway. */
   signed?: SignResult | undefined
 }
 
 /**
- * The base of every error that Countersign throws on purpose. `code` is stable and public; `message` is only the short
- * text, because the specification fixes some messages to the letter; what varies goes into `details`.
+ * The base of all errors that Countersign throws on purpose. `code` is stable and public. The specification fixes some messages exactly,
+ * so `message` is constant and variable parts go into `details`.
  *
  * @example
  * if (error instanceof ServiceError && error.code === 'invalid_hex') …
@@ -27,7 +27,7 @@ export class ServiceError<Code extends string = string> extends Error {
   declare readonly status: number | undefined
   declare readonly retryable: boolean | undefined
   declare readonly signed: SignResult | undefined
-  /** Where `docs/errors.md` says what to do about this code. */
+  /** The section of `docs/errors.md` for this code. */
   declare readonly docsPath: string
   /** The same page, as an absolute URL. */
   declare readonly docsUrl: string
@@ -44,45 +44,45 @@ export class ServiceError<Code extends string = string> extends Error {
   }
 }
 
-/** The codes that this package throws. What each asks of the reader stands beside it. */
+/** This package's error codes, each with advice for the caller. */
 export type ProtocolErrorCode =
-  /** Fix the call: the text is not lower-case hex of whole bytes. */
+  /** Fix the call: the text is not lower-case hex with an even number of digits. */
   | 'invalid_hex'
-  /** Fix the call: a byte string does not have the length that its place in a preimage fixes. */
+  /** Fix the call: a byte string in a preimage has the wrong length. */
   | 'invalid_length'
-  /** Fix the call: a number does not fit its place in a preimage. */
+  /** Fix the call: a number in a preimage is out of range. */
   | 'invalid_integer'
-  /** Distrust the sender: the body does not end where the reader expects it to. */
+  /** Distrust the sender: the body is larger than allowed. */
   | 'body_too_large'
   /** Distrust the sender: the bytes are not JSON in UTF-8. */
   | 'invalid_json'
-  /** Fix the call: a parameter has not the form that the request asks for. */
+  /** Fix the call: a parameter has the wrong form. */
   | 'invalid_request'
-  /** Fix the call: the value holds something that JSON cannot carry without loss. */
+  /** Fix the call: JSON cannot represent the value without loss. */
   | 'not_canonicalizable'
-  /** Distrust the bytes: they are JSON in another spelling than the one that was hashed, or no JSON at all. */
+  /** Distrust the bytes: they are not canonical JSON. */
   | 'json_not_canonical'
-  /** Distrust the statement: a member is missing, foreign or misspelt. */
+  /** Distrust the statement: a member is missing, unknown or malformed. */
   | 'statement_malformed'
-  /** Distrust the opening: a member is missing, foreign or misspelt, or it shows neither half. */
+  /** Distrust the opening: a member is missing, unknown or malformed, or both halves are withheld. */
   | 'opening_malformed'
-  /** Distrust the path: it cannot belong to this index in a tree of this size. */
+  /** Distrust the path: it doesn't fit this index in a tree of this size. */
   | 'inclusion_malformed'
   /** Fix the configuration, or distrust the receipt that carries it. */
   | 'enclave_config_malformed'
-  /** Fix the request: the transaction cannot be built from these fields. */
+  /** Fix the request: these fields don't describe a valid transaction. */
   | 'invalid_tx_metadata'
-  /** Fix the request: what is to be signed is longer than the limit that `details` names. */
+  /** Fix the request: the content is longer than the limit in `details`. */
   | 'message_too_large'
-  /** Fix the request: the message is not hex of whole bytes. */
+  /** Fix the request: the message is not hex with an even number of digits. */
   | 'invalid_message'
-  /** Fix the request: EIP-712 has no one reading of it. */
+  /** Fix the request: the typed data is ambiguous or invalid by EIP-712. */
   | 'invalid_typed_data'
   /** Ask the operator: the enclave delegates accounts only to code on its list, and only on one chain at a time. */
   | 'authorization_not_allowed'
-  /** Distrust the signature: it is not 65 bytes r ‖ s ‖ v in range with a low s, or no key can have made it. */
+  /** Distrust the signature: it is not 65 bytes r ‖ s ‖ v in range with a low s, or no key matches it. */
   | 'signature_malformed'
   /** Distrust the key: it is not an uncompressed point of secp256k1. */
   | 'public_key_malformed'
-  /** Distrust the log: it is not an `AttestationPublished` event as the contract writes it. */
+  /** Distrust the log: the contract never writes such an `AttestationPublished` event. */
   | 'event_malformed'

@@ -1,8 +1,8 @@
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 
 /**
- * A byte string of fixed width inside a preimage. Preimages have no separators between their fields, so a field of another
- * length would move its neighbours, and two different inputs could hash alike.
+ * Writes a byte string of fixed width. A preimage has no separators, so a field of another length would shift its neighbors, and two
+ * different inputs could have the same hash.
  */
 export function toField(name: string, bytes: Uint8Array, length: number): Uint8Array {
   if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
@@ -19,7 +19,7 @@ export function toU32be(value: number): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** Eight bytes, big-endian. The value travels as a JSON number elsewhere, so it ends at 2^53 - 1. */
+/** Eight bytes, big-endian. The maximum is 2^53 - 1, because the value is a JSON number elsewhere. */
 export function toU64be(value: number): Uint8Array<ArrayBuffer> {
   if (!isNatural(value)) throw invalidInteger('expected an integer from 0 to 2^53 - 1')
   const bytes = new Uint8Array(8)
@@ -29,7 +29,7 @@ export function toU64be(value: number): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** An integer from 0 to 2^53 - 1; -0 is a second spelling of 0 and is refused. */
+/** An integer from 0 to 2^53 - 1. Rejects -0, a second spelling of 0. */
 export function isNatural(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && !Object.is(value, -0)
 }
@@ -38,7 +38,7 @@ function invalidInteger(message: string) {
   return new ServiceError<ProtocolErrorCode>('invalid_integer', message)
 }
 
-/** Whether a quorum is more than half of so many, and can be had: any two quorums then have a member in common. */
+/** Whether a quorum is a reachable majority of the members. Two majorities always have a member in common. */
 export function isMajority(quorum: unknown, count: number): quorum is number {
   return isNatural(quorum) && 2 * quorum > count && quorum <= count
 }

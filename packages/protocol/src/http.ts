@@ -36,27 +36,27 @@ import { txMetadata } from './txMetadata.ts'
 
 const walletUse = { wallet: optional(anyCase(20)), approvals: optional(approvals) }
 
-/** Which of the user's wallets is to sign: their own, unless it names a vault; and who approves that. Another user's is refused. */
+/** The wallet that signs: the user's own unless it names one of their vaults, with its approvals. Another user's vault is rejected. */
 export type WalletUse = Infer<ObjectSchema<typeof walletUse>>
 
 const digestAndMetadata = { digest: anyCase(32), txMetadata }
 
-/** What `POST /sign/digest` signs: a digest, and the transaction that it must be the hash of. */
+/** The request of `POST /sign/digest`: a digest and the transaction that it must be the hash of. */
 export type SignDigestRequest = Infer<ObjectSchema<typeof digestAndMetadata>>
 
 const signDigestRequest = object({ ...digestAndMetadata, ...walletUse })
 const createVaultRequest = object({ policy, address: optional(anyCase(20)) })
 
 /**
- * What signing off the chain answers. Nobody keeps the opening but the caller: without it the proof shows
- * that the wallet signed something, and nothing can show what.
+ * The response to off-chain signing. Only the caller stores the opening. Without it, the proof shows that the wallet signed something, but
+ * never the content.
  */
 const signOffChainResponse = object({ signature: ethereum(65), slug, opening: shownOpening })
 export type SignOffChainResponse = Infer<typeof signOffChainResponse>
 
 type OffChainEndpoint<Request> = { request: Schema<Request & WalletUse>; response: typeof signOffChainResponse }
 
-/** A value for each endpoint that signs off the chain. */
+/** A value for each endpoint that signs off-chain content. */
 export function toSignEndpoints<Value>(toValue: (kind: OffChainKind) => Value) {
   const entries = offChainKinds.map((kind) => [`POST /sign/${kind}`, toValue(kind)])
   return Object.fromEntries(entries) as { [Kind in OffChainKind as `POST /sign/${Kind}`]: Value }
@@ -64,20 +64,20 @@ export function toSignEndpoints<Value>(toValue: (kind: OffChainKind) => Value) {
 
 const mode = optional(literal('mock'))
 const health = object({ status: literal('ok'), mode })
-/** `missing` names witnesses that do not answer, while enough others do. */
+/** `missing` names witnesses that don't respond, while enough others do. */
 const readiness = object({ status: literal('ready'), mode, missing: optional(list(string())) })
 
 /**
- * The HTTP interface of the coordinator (specification §4), by method and path. `query` holds what may stand behind the path,
- * `request` the body of the call and `response` that of its success, both JSON; every failure is a `Problem`. Apps pay for the schemas
- * that they name, and not for this table.
+ * The coordinator's HTTP interface (specification §4), by method and path. `query` has the query parameters, `request` the body and
+ * `response` the body of a success, both JSON. Every failure is a `Problem`. The SDK imports single schemas, not this table, to keep apps
+ * small.
  */
 export const endpoints = {
   /** The ways to sign in. */
   'GET /auth': { response: loginProviders },
   /** A full-page navigation. Redirects to the identity provider. */
   'GET /auth/:provider': { query: object({ return_to: optional(string()) }) },
-  /** Where the identity provider sends the browser. Redirects to the app, with `sign_in=cancelled` where the user gave up. */
+  /** The identity provider redirects the browser here. Redirects to the app, with `sign_in=cancelled` if the user cancelled. */
   'GET /auth/:provider/callback': {
     query: object({ state: string(), code: optional(string()), error: optional(string()) }),
   },
@@ -91,12 +91,12 @@ export const endpoints = {
     response: transactionPage,
   },
   'POST /wallet/provision': { response: walletInfo },
-  /** A statement about the address of the wallet: the same slug each time. */
+  /** A statement about the wallet's address. Always returns the same slug. */
   'POST /wallet/attest': { response: slugResponse },
   'GET /vaults': { response: vaultList },
   /**
-   * Answers once the policy was read back from IPFS; the same policy again gives the same vault. With its `address` also one that the
-   * service has lost, and could not be made today.
+   * Responds after reading the policy back from IPFS. The same policy gives the same vault. With `address`, it also restores a vault that the
+   * service has lost, even one that today's checks would reject.
    */
   'POST /vaults': { request: createVaultRequest, response: vaultInfo },
   'POST /vaults/:address/attest': { response: slugResponse },
@@ -111,9 +111,9 @@ export const endpoints = {
   'GET /proof/:slug/events': { headers: object({ 'last-event-id': optional(string()) }), event: proofPayload },
   /** A CAR file: bytes. */
   'GET /proofs/export': { query: object({ cursor: optional(string()) }) },
-  /** A trustless IPFS gateway: the bytes that the CID names. */
+  /** A trustless IPFS gateway: returns the bytes of the CID. */
   'GET /ipfs/:cid': { query: object({ format: optional(literal('json', 'raw', 'car')) }) },
-  /** The logs of the enclaves. Each is below `/log/<hash>` as c2sp.org/tlog-tiles has it: `checkpoint` and `tile/…`. */
+  /** The enclaves' logs. Each is below `/log/<hash>`, as in c2sp.org/tlog-tiles: `checkpoint` and `tile/…`. */
   'GET /log': { response: logList },
   /** A note: the newest checkpoint that the witnesses cosigned. */
   'GET /log/:hash/checkpoint': {},
@@ -126,17 +126,17 @@ export type Endpoints = typeof endpoints
 /** An endpoint by its method and path, such as `GET /proof/:slug`. */
 export type Endpoint = keyof Endpoints
 
-/** What may stand behind the path of an endpoint. */
+/** The query parameters of an endpoint. */
 export type EndpointQuery<Name extends Endpoint> = Endpoints[Name] extends { query: Schema<infer Query> }
   ? Query
   : never
 
-/** The body of a call of an endpoint. */
+/** The request body of an endpoint. */
 export type EndpointRequest<Name extends Endpoint> = Endpoints[Name] extends { request: Schema<infer Request> }
   ? Request
   : never
 
-/** The body with which an endpoint answers success. */
+/** The response body of an endpoint's success. */
 export type EndpointResponse<Name extends Endpoint> = Endpoints[Name] extends { response: Schema<infer Response> }
   ? Response
   : never

@@ -102,7 +102,7 @@ export {
   type WebhookType,
 } from './webhook.ts'
 
-// What the enclave loads too.
+// Part of the enclave's entry point too.
 
 export { offChainKinds } from './contents.ts'
 export * from './core.ts'

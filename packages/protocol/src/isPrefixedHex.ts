@@ -1,8 +1,8 @@
 import type { Hex } from './hex.ts'
 
 /**
- * Whether a value is hex of either case with `0x`, of so many bytes where that is given: how callers write Ethereum's values. In a file of
- * its own, because first pages of apps load this check, and need none of the tables of hex.
+ * Whether a value is `0x`-prefixed hex in either case, and has this many bytes if given. In a separate file, because the first page of an
+ * app loads this check but not the tables of `hex.ts`.
  */
 export function isPrefixedHex(value: unknown, bytes?: number): value is Hex {
   if (typeof value !== 'string' || !/^0x[0-9a-fA-F]*$/.test(value)) return false

@@ -1,7 +1,7 @@
 /**
- * What a statement can be about. Messages and typed data are one kind in public: which of them it was is part of what stays private.
- * For an address nothing is signed: the quote alone says whose it is. `hasSignature` says whether everyone sees a signature, and for which
- * chain. The same off-chain content is signed again, with fresh salts, each time that it is asked for.
+ * The subjects of statements. Messages and typed data share one kind, so that the statement doesn't reveal which it was. For an address
+ * the wallet signs nothing, and the quote attests its owner. `hasSignature` says whether the signature is public. Requests for the same
+ * off-chain content are signed again each time, with fresh salts.
  */
 export const subjects = {
   transaction: { hasSignature: true, isRepeatable: true },
@@ -14,7 +14,7 @@ export type SignatureKind = keyof typeof subjects
 
 export const signatureKinds = /* @__PURE__ */ Object.keys(subjects) as [SignatureKind, ...SignatureKind[]]
 
-/** The kinds whose signature everyone sees. */
+/** The kinds whose signature is public. */
 type PublicKind = {
   [Kind in SignatureKind]: (typeof subjects)[Kind]['hasSignature'] extends true ? Kind : never
 }[SignatureKind]
@@ -37,10 +37,10 @@ export type Kind = keyof typeof kinds
 type Row = { subject: SignatureKind; approval: number | null; name: string; any?: string; anyChain?: boolean }
 type KindsOf<Members> = { [One in Kind]: (typeof kinds)[One] extends Members ? One : never }[Kind]
 
-/** What is signed off the chain: nothing is public of it but a commitment. */
+/** Content signed off-chain. Only a commitment to it is public. */
 export type OffChainKind = KindsOf<{ subject: 'off-chain' }>
 
-/** What a passkey can approve. */
+/** The kinds that a passkey can approve. */
 export type ApprovalKind = KindsOf<{ approval: number }>
 
 export type UnlimitedKind = KindsOf<{ any: string }>
@@ -55,7 +55,7 @@ export function isOffChain<Asked extends { kind: Kind }>(
   return kinds[asked.kind].subject === 'off-chain'
 }
 
-/** Whether everyone sees the signature of this kind. */
+/** Whether the signature of this kind is public. */
 export function hasSignature<One extends { kind: SignatureKind }>(
   signed: One,
 ): signed is Extract<One, { kind: PublicKind }> {

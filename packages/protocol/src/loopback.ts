@@ -1,11 +1,11 @@
 const HOSTS: readonly string[] = ['127.0.0.1', '::1', 'localhost']
 
-/** Whether a host to listen on, or to connect to, is this machine itself. An IPv6 address stands without brackets. */
+/** Whether a host is this machine. An IPv6 address has no brackets. */
 export function isLoopbackHost(host: string): boolean {
   return HOSTS.includes(host)
 }
 
-/** Whether a URL is of this machine itself, where plain http is safe. What is not a URL is not. */
+/** Whether a URL's host is this machine, where plain http is safe. False if it is not a URL. */
 export function isLoopbackUrl(url: string | URL): boolean {
   if (typeof url === 'string') return URL.canParse(url) && isLoopbackUrl(new URL(url))
   const { hostname } = url
@@ -13,8 +13,8 @@ export function isLoopbackUrl(url: string | URL): boolean {
 }
 
 /**
- * Whether nobody on the way can read or change what goes to a URL: https, or http on this machine itself. What is not a URL is not. A
- * text must begin with its scheme in small letters: others tell by that whether it is https.
+ * Whether the connection to a URL is private: https, or http to this machine. False if it is not a URL. The scheme must be in lower case,
+ * because other code compares it as text.
  */
 export function isSafeUrl(url: string | URL): boolean {
   if (typeof url === 'string') return /^https?:/.test(url) && URL.canParse(url) && isSafeUrl(new URL(url))

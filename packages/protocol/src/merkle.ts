@@ -4,22 +4,21 @@ import { isNatural, toField } from './fields.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Of every hash in a tree. */
 export const HASH_BYTES = 32
-/** The size of a batch goes into the quote as a u32. */
+/** A quote has the size of its batch as a u32. */
 const MAX_TREE_SIZE = 0xffff_ffff
 
-/** Where a leaf stands in a tree, with the hashes that lead from it to the root. */
+/** The position of a leaf in a tree, with its audit path. */
 export type Inclusion = { leafIndex: number; treeSize: number; path: readonly Uint8Array[] }
 
-/** SHA-256(0x00 ‖ entry): RFC 6962 §2.1. The first byte keeps a leaf from passing for a node. */
+/** SHA-256(0x00 ‖ entry): RFC 6962 §2.1. The first byte distinguishes leaves from nodes. */
 export function hashTreeLeaf(entry: Uint8Array): Bytes {
   const preimage = new Uint8Array(1 + entry.length)
   preimage.set(entry, 1)
   return sha256(preimage)
 }
 
-/** The root of the tree (RFC 6962 §2.1) over leaf hashes, in their order. */
+/** The root of the tree (RFC 6962 §2.1) over leaf hashes, in order. */
 export function hashTree(leaves: readonly Uint8Array[]): Bytes {
   return Uint8Array.from(toLevels(leaves).at(-1)?.[0] as Uint8Array)
 }
@@ -31,16 +30,15 @@ export function createInclusionPath(leaves: readonly Uint8Array[], index: number
   return readPath(levels, index)
 }
 
-/** The path of every leaf, for the price of one tree. */
+/** The paths of all leaves. Costs as much as building the tree once. */
 export function createInclusionPaths(leaves: readonly Uint8Array[]): Bytes[][] {
   const levels = toLevels(leaves)
   return leaves.map((_, index) => readPath(levels, index))
 }
 
 /**
- * The root that a leaf and its path lead to (RFC 9162 §2.1.3.2). A path alone does not fix the size: trees of 3 and of 4
- * leaves give the first leaf paths of one form. So compare root *and* size with what the quote covers; its report data
- * holds both.
+ * The root that a leaf and its path lead to (RFC 9162 §2.1.3.2). The path doesn't determine the size: in trees of 3 and of 4 leaves, the
+ * first leaf's path has the same form. So compare root *and* size with the quote's report data, which covers both.
  *
  * @example
  * const root = computeRoot({ leaf: hashLeaf(statement), leafIndex, treeSize, path })
@@ -53,7 +51,7 @@ export function computeRoot(
   if (!isNatural(leafIndex) || leafIndex >= treeSize) throw malformed('the index is outside the tree')
   if (!Array.isArray(path)) throw malformed('the path is not a list')
   for (const hash of [leaf, ...path]) if (!isHash(hash)) throw malformed(`a hash is not ${HASH_BYTES} bytes`)
-  // By division and not by shifts: those end at 32 bits, and a log may have more leaves.
+  // Divisions, because shifts are limited to 32 bits and a log may have more leaves.
   let node = leafIndex
   let last = treeSize - 1
   let hash = leaf
@@ -65,7 +63,7 @@ export function computeRoot(
     if (last === 0) throw malformed('the path is too long')
     if (node % 2 === 1 || node === last) {
       hash = hashTreeNode(sibling, hash)
-      // Levels at which this node had no sibling and went up as it was.
+      // Skips levels where this node has no sibling.
       while (node % 2 === 0 && node !== 0) goUp()
     } else {
       hash = hashTreeNode(hash, sibling)
@@ -77,11 +75,11 @@ export function computeRoot(
 }
 
 /**
- * From the leaves up to the root. RFC 6962 splits at the largest power of two below the size. Pairing from the left, level by
+ * All levels, from the leaves to the root. RFC 6962 splits at the largest power of two below the size. Pairing from the left, level by
  * level, with an odd last node carried up, gives the same tree without recursion.
  */
 function toLevels(leaves: readonly Uint8Array[]): (readonly Uint8Array[])[] {
-  // An empty tree has a root in RFC 6962, but an empty batch is never quoted.
+  // RFC 6962 defines a root for an empty tree, but an empty batch is never quoted.
   if (leaves.length === 0) throw malformed('a tree has at least one leaf')
   for (const leaf of leaves) toField('leaf', leaf, HASH_BYTES)
   const levels = [leaves]
@@ -102,7 +100,7 @@ function readPath(levels: readonly (readonly Uint8Array[])[], index: number): By
   const path: Bytes[] = []
   let position = index
   for (const level of levels) {
-    // The last node of an odd level has no sibling: it goes up as it is.
+    // The last node of an odd level has no sibling and moves up unchanged.
     const sibling = level[position ^ 1]
     if (sibling !== undefined) path.push(Uint8Array.from(sibling))
     position >>>= 1

@@ -5,20 +5,20 @@ import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { fromPrefixedHex, type Hex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
 
-/** How long what is signed off the chain may be, as canonical JSON in UTF-8. */
+/** The maximum length of off-chain content, as canonical JSON in UTF-8. */
 export const MAX_OFF_CHAIN_BYTES = 32_768
 
 /**
- * Refuses content that is too large, or that canonical JSON cannot carry: an opening shows it in that form. `invalid` makes the
- * error of its kind.
+ * Rejects content that is too large, or that canonical JSON can't represent: an opening has the content in that form. `invalid` creates
+ * the error of its kind.
  */
 export function assertOffChainContent(content: unknown, invalid: (details: string) => Error): void {
   let bytes: Uint8Array
   try {
     bytes = toCanonicalJson(content)
   } catch (error) {
-    // Its cause would repeat nothing of the content, but neither would it help anybody.
-    if (error instanceof ServiceError) throw invalid('not JSON without loss')
+    // Without the cause, which wouldn't help the caller.
+    if (error instanceof ServiceError) throw invalid('JSON cannot represent it without loss')
     throw error
   }
   if (bytes.length > MAX_OFF_CHAIN_BYTES) {
@@ -28,17 +28,17 @@ export function assertOffChainContent(content: unknown, invalid: (details: strin
 }
 
 /**
- * The digest that a wallet key signs for a message: EIP-191, version 0x45, `0x19 ‖ "Ethereum Signed Message:\n" ‖ length ‖ message`.
- * The first byte is no RLP list and no EIP-2718 type, so the digest is of no transaction.
+ * The digest to sign for a message: EIP-191, version 0x45, `0x19 ‖ "Ethereum Signed Message:\n" ‖ length ‖ message`. No RLP list and no
+ * EIP-2718 type starts with this byte, so it can't be the digest of a transaction.
  *
  * @example
  * hashMessage('0x68656c6c6f') // over the five bytes of "hello"
  */
 export function hashMessage(message: Hex): Uint8Array<ArrayBuffer> {
   assertOffChainContent({ message }, invalid)
-  if (!isPrefixedHex(message)) throw invalid('not hex of whole bytes with 0x')
+  if (!isPrefixedHex(message)) throw invalid('expected 0x and an even number of hex digits')
   const bytes = fromPrefixedHex(message)
-  // In decimal, and of the bytes, not of characters.
+  // The length in bytes, not characters, in decimal.
   const head = new TextEncoder().encode(`\x19Ethereum Signed Message:\n${bytes.length}`)
   return keccak_256(concatBytes(head, bytes))
 }

@@ -13,14 +13,13 @@ type Bytes = Uint8Array<ArrayBuffer>
 const contentHalf = toContentHalf(leaf<unknown>(() => true))
 export type OpeningContent = Infer<typeof contentHalf>
 
-/** The bytes of the signature, with 32 random bytes. */
+/** The signature half: the signature's bytes, with 32 random bytes. */
 const signatureHalf = object({ salt: hex(32), signature: checked(ethereum(65), isSignature) })
 export type OpeningSignature = Infer<typeof signatureHalf>
 
 /**
- * What opens the commitment of an off-chain signature. Either half can be shown without the other: one that is withheld is
- * replaced by its own commitment, 32 bytes of hex. To show the content alone gives nobody a signature to use, and to show the
- * signature alone says nothing about the content.
+ * Opens the commitment of an off-chain signature. Each half can be shown without the other: a withheld half is replaced by its commitment,
+ * 32 bytes of hex. The content half doesn't reveal the signature, and the signature half doesn't reveal the content.
  */
 export const opening = checked(
   object({ content: either(hex(32), contentHalf), signature: either(hex(32), signatureHalf) }),
@@ -39,10 +38,10 @@ export function commitSignature({ salt, signature }: OpeningSignature): Bytes {
 }
 
 /**
- * The one public value of an off-chain signature: the commitment to both halves.
+ * The only public value of an off-chain signature: the commitment to both halves.
  *
  * @example
- * if (toHex(computeCommitment(opening)) !== subject.commitment) … // it opens something else
+ * if (toHex(computeCommitment(opening)) !== subject.commitment) … // the opening belongs to another commitment
  */
 export function computeCommitment({ content, signature }: Opening): Bytes {
   return sha256(

@@ -1,13 +1,12 @@
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 
 /**
- * Reads JSON that someone else wrote: UTF-8 without a byte order mark (RFC 8259 §8.1), or text that was decoded before. Throws a
- * `ServiceError` with the code `invalid_json`, without the parser's own error, which quotes what it read. Check the shape of the
- * value, and bound the bytes, yourself.
+ * Parses JSON from an untrusted source: UTF-8 without a byte order mark (RFC 8259 §8.1), or decoded text. Throws a `ServiceError` with the
+ * code `invalid_json`, without the parser's error, which quotes its input. The caller must limit the size and check the value's shape.
  */
 export function parseJson(json: Uint8Array | string): unknown {
   try {
-    // With `ignoreBOM` the mark stays in the text, and JSON.parse refuses it.
+    // With `ignoreBOM`, the mark stays in the text and JSON.parse rejects it.
     return JSON.parse(
       typeof json === 'string' ? json : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(json),
     )

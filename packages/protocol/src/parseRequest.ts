@@ -35,15 +35,15 @@ export function parseRequest<Name extends Call>(
   })
 }
 
-/** The reason, if the metadata describe a kind of transaction that isn't supported. Fixing the call can't help then. */
+/** The reason, if the metadata describe an unsupported kind of transaction. The caller can't fix that in the request. */
 function findUnsupported(body: unknown): string | undefined {
   const { txMetadata } = body as { txMetadata?: unknown }
   if (!isPlainObject(txMetadata)) return undefined
   const { type, accessList, to } = txMetadata
   const isTyped = typeof type === 'string' || typeof type === 'number'
-  if (isTyped && type !== 'eip1559' && type !== 2 && type !== '0x2') return 'type is not that of EIP-1559'
+  if (isTyped && type !== 'eip1559' && type !== 2 && type !== '0x2') return 'type is not EIP-1559'
   for (const name of ['gasPrice', 'blobVersionedHashes', 'authorizationList']) {
-    if ((txMetadata[name] ?? null) !== null) return `${name} is of another type of transaction`
+    if ((txMetadata[name] ?? null) !== null) return `${name} belongs to another type of transaction`
   }
   if (Array.isArray(accessList) && accessList.length > 0) return 'accessList is not empty'
   return to === null ? 'to is null' : undefined

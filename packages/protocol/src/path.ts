@@ -38,8 +38,8 @@ export function toMethodAndPath<Name extends Endpoint>(
 export const MAX_RETURN_TO_LENGTH = 2048
 
 /**
- * Whether a text can be the slug of a proof: 16 bytes in base64url. The last character carries two bits only, so one proof
- * never has two slugs.
+ * Whether a text has the form of a proof's slug: 16 bytes in base64url. The last character has only two bits of data, so other values are
+ * rejected: one proof has one slug.
  */
 export function isSlug(text: unknown): text is string {
   return typeof text === 'string' && /^[A-Za-z0-9_-]{21}[AQgw]$/.test(text)

@@ -1,10 +1,10 @@
 /**
- * Whether a value is an object as a literal or `JSON.parse` makes it, with data members only. Anything else (a class, a
- * getter, an inherited `toJSON`) could show one value to a check and another to the encoder.
+ * Whether a value is a plain object, as from a literal or `JSON.parse`, with data members only. A class, a getter or an inherited `toJSON`
+ * could show one value to a check and another to the encoder.
  */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
-  // By a member that only Object.prototypes own, not by identity: a literal of another realm, such as a frame's, has another one.
+  // Object.prototype is recognized by one of its members: objects from another realm, such as a frame, have a different one.
   if (!Object.hasOwn(Object.getPrototypeOf(value) ?? Object.prototype, 'isPrototypeOf')) return false
   return Reflect.ownKeys(value).every((key) => {
     const member = Object.getOwnPropertyDescriptor(value, key)
@@ -12,7 +12,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   })
 }
 
-/** A plain object with these members, all of them, and no other. */
+/** A plain object with exactly these members. */
 export function hasExactMembers<Name extends string>(
   value: unknown,
   names: readonly Name[],
@@ -22,10 +22,7 @@ export function hasExactMembers<Name extends string>(
   return true
 }
 
-/**
- * The members of a plain object that has all the required ones, perhaps the optional ones, and no other. `fail` makes the
- * caller's own error.
- */
+/** The members of a plain object that has all required ones, perhaps optional ones, and no others. `fail` creates the error to throw. */
 export function readMembers<Required extends string, Optional extends string = never>(
   value: unknown,
   names: { required: readonly Required[]; optional?: readonly Optional[] },
@@ -35,7 +32,7 @@ export function readMembers<Required extends string, Optional extends string = n
   let known = names.required.length
   for (const name of names.required) if (!Object.hasOwn(value, name)) throw fail(`${name} is missing`)
   for (const name of names.optional ?? []) if (Object.hasOwn(value, name)) known += 1
-  // An unknown name is not repeated: a stranger wrote it, and this text may go into a log.
+  // Doesn't repeat the unknown name: an untrusted caller wrote it, and this text may go into a log.
   if (Object.keys(value).length !== known) throw fail('a member is unknown')
   return value as Record<Required | Optional, unknown>
 }

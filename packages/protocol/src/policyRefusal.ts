@@ -1,14 +1,14 @@
 import { either, type Infer, list, literal, natural, nullable, object } from './schema.ts'
 
-/* Why the rules of a vault do not allow a request: `checkPolicy` of `@countersign/policy` decides. */
+/* Why a vault's rules don't allow a request. `checkPolicy` of `@countersign/policy` decides. */
 
-/** Why a request is refused whatever the rules say. */
+/** Reasons that don't depend on the rules. */
 const requestReason = literal(
-  /** It is of no kind that a vault signs, has a member too many or too few, or cannot be decoded. */
+  /** A kind that no vault signs, a missing or extra member, or an undecodable value. */
   'request_malformed',
-  /** The policy has a schedule, and no sample tells the time. */
+  /** The policy has a schedule, and the request has no sample for the time. */
   'sample_missing',
-  /** The sample is not of a source that the policy names. */
+  /** The sample's source is not in the policy. */
   'sample_source_not_allowed',
   /** The schedule does not allow this nonce yet. */
   'nonce_not_due',
@@ -26,7 +26,7 @@ const ruleReason = either(
       'fee_above_max',
       /** The rule allows no data. */
       'data_not_empty',
-      /** Not a selector with exactly as many words as the rule says. */
+      /** Not a selector followed by exactly as many words as the rule lists. */
       'data_length',
       'selector_not_allowed',
       'domain_not_allowed',
@@ -36,24 +36,24 @@ const ruleReason = either(
     ),
   }),
   object({
-    /** The word is not of its type, not among the values, or above the maximum. */
+    /** The word has the wrong type, is not among the values, or is above the maximum. */
     code: literal('argument_undecodable', 'argument_not_allowed', 'argument_above_max'),
-    /** Which word. */
+    /** The index of the word. */
     at: natural,
   }),
 )
 export type RuleReason = Infer<typeof ruleReason>
 
-/** Why a rule, by its index in the policy, does not match. None where it does. */
+/** Why a rule, by its index in the policy, doesn't match. No reason if it does. */
 const ruleVerdict = object({ rule: natural, reasons: list(ruleReason) })
 export type RuleVerdict = Infer<typeof ruleVerdict>
 
 export const policyRefusal = object({
-  /** Of the request as a whole. */
+  /** Reasons about the request as a whole. */
   reasons: list(requestReason),
-  /** One for each rule of the policy; none for a request that cannot be read. */
+  /** One verdict per rule of the policy. Empty for a malformed request. */
   rules: list(ruleVerdict),
-  /** The rule that came nearest; null for a request that cannot be read. */
+  /** The rule that came nearest. Null for a malformed request. */
   nearest: nullable(natural),
 })
 export type PolicyRefusal = Infer<typeof policyRefusal>

@@ -1,8 +1,9 @@
 /*
- * Every domain-separation tag, with the fields that follow it: no two things that are signed, quoted or derived may share a tag, or a value
- * made for one purpose could be passed off as another. `type` in a statement is `signing` or `signingV2`; all other tags are at the head of
- * their bytes, as `toTagBytes` has them. Without `fields`, the caller appends what follows. One export each,
- * so that an app loads only the rows it uses.
+ * Every domain-separation tag, with the fields that follow it. Everything that is signed, quoted or derived has a different tag, so that a
+ * value for one purpose can't be passed off as another. `type` in a statement is `signing` or `signingV2`; all other tags are at the start of
+ * their bytes, as `toTagBytes` writes them. Without `fields`, the caller appends the rest. One export each, so that an app loads only the
+ * rows
+ * it uses.
  */
 
 /** The OpenID Connect nonce: a hash of the login secret. */
@@ -35,16 +36,16 @@ export const healthNonce = { tag: 'countersign/health-nonce/v1', fields: { nonce
 /** A coordinator's signature over its calls to the enclave. */
 export const caller = { tag: 'countersign/caller/v1', fields: { timeMs: 'u64', bodyHash: 32, path: 'rest' } } as const
 
-/** The authentication of grants: the HKDF info of its key, with the configuration's hash, and what is authenticated, with the payload. */
+/** Authenticates grants: the HKDF info of the key, with the configuration's hash, and the authenticated message, with the payload. */
 export const grant = { tag: 'countersign/grant/v1', fields: { content: 'rest' } } as const
 
-/** Report data with which an enclave asks for a root secret. It is also what the secret is sealed with. */
+/** Report data of an enclave's request for a root secret. The secret is also sealed with it. */
 export const keyTransfer = {
   tag: 'countersign/key-transfer/v1',
   fields: { side: [1], challenge: 32, nonce: 32, publicKey: 32, configHash: 32 },
 } as const
 
-/** Report data with which an enclave gives a root secret. */
+/** Report data of an enclave that provides a root secret. */
 export const keyTransferReply = {
   tag: 'countersign/key-transfer/v1',
   fields: { side: [2], challenge: 32, nonce: 32, publicKey: 32, enc: 32, ciphertextHash: 32, configHash: 32 },
@@ -53,25 +54,25 @@ export const keyTransferReply = {
 /** Report data of a quote over a backup of a root secret. */
 export const rootBackup = { tag: 'countersign/root-backup/v1', fields: { backupHash: 32, configHash: 32 } } as const
 
-/** What a custodian's share is sealed with. */
+/** HPKE info that seals a share to its custodian. */
 export const rootShare = {
   tag: 'countersign/root-share/v1',
   fields: { policyHash: 32, configHash: 32, commitment: 32, threshold: 'u32', index: 'u32' },
 } as const
 
-/** The hash by which a share is recognised. */
+/** The hash that identifies a share. */
 export const rootShareHash = { tag: 'countersign/root-share-hash/v1', fields: { index: 'u32', share: 33 } } as const
 
-/** HKDF info of the value by which a root secret is recognised. */
+/** HKDF info of the value that identifies a root secret. */
 export const rootCommitment = { tag: 'countersign/root-commitment/v1' } as const
 
-/** Report data of a quote over the key of an enclave that waits for shares. */
+/** Report data of a quote over the key of an enclave in recovery. */
 export const rootRecovery = {
   tag: 'countersign/root-recovery/v1',
   fields: { nonce: 32, publicKey: 32, backupHash: 32, configHash: 32 },
 } as const
 
-/** What a share is sealed with on its way to an enclave that waits for it. */
+/** HPKE info that seals a share to an enclave in recovery. */
 export const rootSubmission = {
   tag: 'countersign/root-submission/v1',
   fields: { backupHash: 32, configHash: 32, index: 'u32' },
@@ -113,28 +114,28 @@ export const openingSignature = {
   fields: { salt: 32, signature: 65 },
 } as const
 
-/** Both of them: what is public of an off-chain signature. */
+/** The commitment to both: the public part of an off-chain signature. */
 export const opening = { tag: 'countersign/opening/v1', fields: { content: 32, signature: 32 } } as const
 
 /** HKDF info of wallet keys. */
 export const wallet = { tag: 'countersign/wallet/v1' } as const
 
-/** HKDF info of the key that makes key ids. */
+/** HKDF info of the key that derives key IDs. */
 export const keyId = { tag: 'countersign/key-id/v1' } as const
 
-/** HKDF info of vault keys: an owner and the hash of a policy follow. */
+/** HKDF info of vault keys, followed by the owner and the policy's hash. */
 export const vault = { tag: 'countersign/vault/v1', fields: { owner: 32, policyHash: 32 } } as const
 
-/** HKDF info of the key ids of vaults: the same follows. */
+/** HKDF info of the key IDs of vaults, followed by the same fields. */
 export const vaultKeyId = { tag: 'countersign/vault-key-id/v1', fields: { owner: 32, policyHash: 32 } } as const
 
-/** The challenge that a passkey signs to approve a signature of a vault. */
+/** The challenge that a passkey signs to approve a vault's signature. */
 export const approval = {
   tag: 'countersign/approval/v1',
   fields: { vaultAddress: 20, policyHash: 32, kind: 'u8', digest: 32, expiresMs: 'u64' },
 } as const
 
-/** HKDF info of the keys of logs. */
+/** HKDF info of log keys. */
 export const log = { tag: 'countersign/log/v1', fields: { origin: 'rest' } } as const
 
 /** A witness's signature over a statement about a log. */

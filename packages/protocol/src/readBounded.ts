@@ -1,12 +1,11 @@
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 
-/** A body as `fetch` gives it, or as Node's streams do. */
+/** A body from `fetch` or from Node's streams. */
 export type BodyStream = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | null | undefined
 
 /**
- * Reads a whole body of at most `maxBytes`, counted as it arrives: what a sender declares in `Content-Length` proves nothing.
- * At the bound it stops reading, cancels the stream, and throws a `ServiceError` with the code `body_too_large`, which
- * `isBodyTooLarge` tells from what the stream itself throws: that passes through.
+ * Reads a body of at most `maxBytes`. It counts the bytes as they arrive, because `Content-Length` can be wrong. Above the limit, it cancels
+ * the stream and throws a `ServiceError` with the code `body_too_large` (see `isBodyTooLarge`). Errors of the stream pass through.
  *
  * @example
  * const bytes = await readBounded(response.body, 65_536)
@@ -20,13 +19,13 @@ export async function readBounded(body: BodyStream, maxBytes: number): Promise<U
     const { done, value } = await next()
     if (done === true) return length === bytes.length ? bytes : bytes.slice(0, length)
     const isBytes = isUint8Array(value)
-    // Not `> maxBytes`: a bound that is NaN must not let everything through.
+    // Not `> maxBytes`, so that a limit of NaN rejects everything.
     if (!isBytes || !(length + value.length <= maxBytes)) {
-      // Not awaited: a sender may never let go.
+      // Not awaited: the sender may never finish.
       cancel().catch(() => {})
-      throw isBytes ? tooLarge(maxBytes) : new TypeError('the stream gives something other than bytes')
+      throw isBytes ? tooLarge(maxBytes) : new TypeError('a chunk of the stream is not bytes')
     }
-    // Joined as they come: a sender of single bytes costs no more memory than what it sends.
+    // Chunks are copied as they arrive, so a sender of single bytes uses no more memory than it sends.
     if (length + value.length > bytes.length) bytes = grow(bytes, Math.max(length + value.length, 2 * length))
     bytes.set(value, length)
     length += value.length
@@ -34,7 +33,7 @@ export async function readBounded(body: BodyStream, maxBytes: number): Promise<U
 }
 
 /**
- * Whether an error is that of `readBounded` for a body beyond its bound.
+ * Whether this is `readBounded`'s error for a body above its limit.
  *
  * @example
  * if (isBodyTooLarge(error)) …
@@ -43,7 +42,7 @@ export function isBodyTooLarge(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'body_too_large'
 }
 
-/** Not by `instanceof`: under some test runners the chunks of `fetch` are of another realm. */
+/** Not `instanceof`: under some test runners, `fetch` returns chunks from another realm. */
 function isUint8Array(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === '[object Uint8Array]'
 }
@@ -56,7 +55,7 @@ function grow(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
 
 type Reader = { next(): Promise<{ done?: boolean | undefined; value?: unknown }>; cancel(): Promise<unknown> }
 
-/** Not every browser can iterate over a `ReadableStream`, so its reader is used where there is one. */
+/** Uses the reader, because not every browser can iterate over a `ReadableStream`. */
 function toReader(body: NonNullable<BodyStream>): Reader {
   if ('getReader' in body) {
     const reader = body.getReader()

@@ -7,26 +7,26 @@ import type { StatementV2 } from './statementV2.ts'
 import type { Signed } from './subject.ts'
 
 /*
- * The blocks of a receipt of version 2: `packages/receipt/spec/receipt-v2.md` says what each member means and how it is checked.
- * Each block is canonical JSON of at most `MAX_BLOCK_BYTES`. Blocks name each other by CID. Types only, but for that limit.
+ * The blocks of a receipt of version 2: `packages/receipt/spec/receipt-v2.md` describes each member and its checks. Each block is canonical
+ * JSON of at most `MAX_BLOCK_BYTES`. Blocks refer to each other by CID.
  */
 
-/** The largest block: one IPFS block that every node takes. */
+/** The size of an IPFS block that every node accepts. */
 export const MAX_BLOCK_BYTES = 262_144
 
-/** One per quote: the quote, and what its report data covers beside the tree. */
+/** One per quote: the quote, and the other values that its report data covers. */
 export type BatchBlock = {
   version: 'countersign-batch/2'
   quoteHex: string
   eventLog?: string | undefined
   config: EnclaveConfig
-  /** Written out: the configuration has their hash. */
+  /** In full. The configuration has only their hash. */
   settings: EnclaveSettings
   bootId: string
   sequence: number
   previous: string
   treeSize: number
-  /** Where the settings have a log: the verifier key (`name+id+key`) of the one that this boot wrote to. */
+  /** Present if the settings have a log: the verifier key (`name+id+key`) of the one that this boot wrote to. */
   logKey?: string | undefined
 }
 
@@ -35,7 +35,7 @@ export type CoordinatorBlock = {
   version: 'countersign-coordinator/2'
   reportHex: string
   certificates: { ek: string; ask: string; ark: string }
-  /** The vendor's revocation list as it stood, DER in hex. */
+  /** The vendor's revocation list at that time, DER in hex. */
   revocations?: string | undefined
   configHash: string
   keys: { ed25519: string; mlDsa65: string }
@@ -43,7 +43,7 @@ export type CoordinatorBlock = {
   fetchedAt: string
 }
 
-/** One per batch and coordinator: both signatures over the three blocks that it names by CID. */
+/** One per batch and coordinator: both signatures over the three blocks that it refers to. */
 export type ReleaseBlock = {
   version: 'countersign-release/2'
   batch: string
@@ -57,7 +57,7 @@ export type AttestationReceiptV2 = {
   version: 'countersign-attestation/2'
   signer: {
     statement: StatementV2
-    /** The size of the tree is in the batch. */
+    /** The batch has the size of the tree. */
     inclusion: { leafIndex: number; path: readonly string[] }
     /** CID of the batch. */
     batch: string
@@ -67,11 +67,11 @@ export type AttestationReceiptV2 = {
     release: string
   }
   entropy: EntropyWitness | DrandWitness
-  /** CID of the policy block, where a vault signed, or the address is one's. Never of an authorization. */
+  /** CID of the policy block, for a vault's signature or address. Never for an authorization. */
   policy?: string | undefined
-  /** Of a vault's transaction, where there were some. Those of off-chain kinds are in the opening. */
+  /** For a vault's transaction with approvals. The approvals of off-chain kinds are in the opening. */
   approvals?: readonly Approval[] | undefined
-  /** Where the settings have a log: that the signature's entry is in it, as c2sp.org/tlog-proof, cosigned. */
+  /** Present if the settings have a log: a cosigned proof (c2sp.org/tlog-proof) that the signature's entry is in it. */
   log?: string | undefined
   /** Equals `signedAt`. */
   issuedAt: string

@@ -2,17 +2,19 @@ import * as preimages from './preimages.ts'
 import { type Preimage, toPreimage } from './tags.ts'
 
 /**
- * What a coordinator signs (Ed25519) when it commits a signature: that it verified the quote over this leaf with this
- * collateral block, while attested like this (canonical JSON, as it stood), and with this witness (canonical JSON, as it came). It names the
- * coordinator that handled the request, whichever worker assembles the receipt, and covers what the quote does not.
+ * The message that a coordinator signs (Ed25519) when it releases a signature: it verified the quote over this leaf with this collateral
+ * block,
+ * its own attestation (canonical JSON), and the sample (canonical JSON). It identifies the coordinator that handled the request, even if
+ * another worker assembles the receipt, and covers the values that the quote doesn't.
  */
 export function toReleaseMessage(fields: Preimage<'release'>): Uint8Array<ArrayBuffer> {
   return toPreimage(preimages.release, fields)
 }
 
 /**
- * What a coordinator signs, with Ed25519 and with ML-DSA-65, for all that it releases of one batch: that it verified the batch's
- * quote with this collateral, while attested like this. Each hash is SHA-256 of the block. Which statements are its own they say themselves.
+ * The message that a coordinator signs, with Ed25519 and with ML-DSA-65, for all signatures that it releases of one batch: it verified the
+ * batch's quote with this collateral, and this is its own attestation. Each hash is the SHA-256 of a block. Each statement names its
+ * coordinator.
  */
 export function toReleaseMessageV2(fields: Preimage<'releaseV2'>): Uint8Array<ArrayBuffer> {
   return toPreimage(preimages.releaseV2, fields)

@@ -1,4 +1,4 @@
-/** Asks `judge` about a text once if it is good, for as long as it is among the `most` that are remembered. Bad ones are not remembered. */
+/** Caches up to `most` valid texts. Invalid ones are checked again each time. */
 export function rememberGood(judge: (text: string) => boolean, most: number): (text: string) => boolean {
   const good = new Set<string>()
   return (text) => {

@@ -6,12 +6,12 @@ import { type Preimage, toPreimage } from './tags.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What the first batch of a boot names as the one before it: 32 zero bytes. */
+/** The first batch of a boot has no predecessor: 32 zero bytes. */
 export function firstPreviousBatchHash(): Bytes {
   return new Uint8Array(32)
 }
 
-/** The 64 bytes of report data in a quote over a batch of signing statements, which are counted from 0 in each boot. */
+/** The 64 bytes of report data in a quote over a batch of signing statements. Each boot counts its batches from 0. */
 export function computeTdxReportData(fields: Preimage<'tdxReport'>): Bytes {
   if (fields.treeSize === 0) {
     throw new ServiceError<ProtocolErrorCode>('invalid_integer', 'a batch has at least one statement')
@@ -19,12 +19,12 @@ export function computeTdxReportData(fields: Preimage<'tdxReport'>): Bytes {
   return sha512(toPreimage(preimages.tdxReport, fields))
 }
 
-/** Names a batch to the one after it. The batches of one boot form a chain, so that a gap shows. */
+/** The hash by which the next batch refers to this one. The batches of one boot form a chain, so that gaps are visible. */
 export function hashBatch(reportData: Uint8Array): Bytes {
   return sha256(toField('reportData', reportData, 64))
 }
 
-/** The 64 bytes of report data in a quote over the enclave's TLS key. The caller chose the nonce. */
+/** The 64 bytes of report data in a quote over the enclave's TLS key, with the caller's nonce. */
 export function computeEnclaveAttestReportData(fields: Preimage<'enclaveAttest'>): Bytes {
   return sha512(toPreimage(preimages.enclaveAttest, fields))
 }

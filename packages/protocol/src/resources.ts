@@ -31,19 +31,19 @@ import type { Statement } from './statement.ts'
 import type { TransactionSubject } from './subject.ts'
 import type { TcbStatus } from './tcbStatus.ts'
 
-/* The words of specification §2, as browser and coordinator speak them. The API document of the coordinator says more about each. */
+/* The resources of specification §2, as exchanged by browser and coordinator. The coordinator's API document describes them in detail. */
 
-/** The person who is signed in. */
+/** The signed-in user. */
 export const sessionUser = object({ id: text, email: string(), name: nullable(string()) })
 export type SessionUser = Infer<typeof sessionUser>
 
 /** A way to sign in. */
 export const loginProvider = object({
-  /** What stands in the path of its sign-in. */
+  /** The name in the path of its sign-in. */
   id: string(),
-  /** For people. */
+  /** The display name. */
   name: string(),
-  /** A small square picture, as a `data:` URL for an `<img>`. */
+  /** A small square icon, as a `data:` URL for an `<img>`. */
   icon: string(/^data:image\/svg\+xml;base64,/),
 })
 export type LoginProvider = Infer<typeof loginProvider>
@@ -53,12 +53,12 @@ export const loginProviders = object({ providers: list(loginProvider) })
 
 /** A log of an enclave. */
 export const logInfo = object({
-  /** SHA-256 of the origin. Its parts are below `/log/<hash>`. */
+  /** SHA-256 of the origin. The log is below `/log/<hash>`. */
   hash: hex(32),
   origin: string(),
   /** The verifier key, `name+id+key`. */
   key: string(),
-  /** Of the newest checkpoint that the witnesses cosigned; 0 before the first. */
+  /** The newest checkpoint that the witnesses cosigned; 0 before the first. */
   size: natural,
 })
 export type LogInfo = Infer<typeof logInfo>
@@ -66,15 +66,15 @@ export type LogInfo = Infer<typeof logInfo>
 /** The body of `GET /log`. */
 export const logList = object({ logs: list(logInfo) })
 
-/** A wallet, with the witness of its provisioning. */
+/** A wallet, with the sample of its provisioning. */
 export const walletInfo = object({
   address: ethereum(20),
   /** ISO 8601. */
   createdAt: time,
-  /** Captured at provisioning; it never changes. The witness of each signature is in that signature's receipt. */
+  /** Drawn at provisioning; it never changes. Each signature's receipt has its own sample. */
   provenance: object({
     entropyHash: hex(32),
-    /** Ed25519, or BLS of a beacon. */
+    /** Ed25519, or a beacon's BLS. */
     entropySig: string(/^(?:[0-9a-f]{32}){3,4}$/),
     satelliteSource: text,
   }),
@@ -84,12 +84,12 @@ export type WalletInfo = Infer<typeof walletInfo>
 /** The rules of a vault, as `@countersign/policy` has them. */
 export const policy = leaf<object>(isPlainObject)
 
-/** A wallet whose key follows from its rules: they never change, and who loses them loses the key. */
+/** A wallet with a key derived from its rules. The rules never change, and losing them means losing the key. */
 export const vaultInfo = object({
   address: ethereum(20),
   /** 32 bytes, hex: SHA-256 of the policy's canonical JSON. */
   policyHash: hex(32),
-  /** Of the block that holds the policy. */
+  /** CID of the policy block. */
   policyCid: string(),
   /** As `@countersign/policy` has it. */
   policy,
@@ -101,24 +101,24 @@ export type VaultInfo = Infer<typeof vaultInfo>
 /** The body of `GET /vaults`. */
 export const vaultList = object({ vaults: list(vaultInfo) })
 
-/** What `signAndSend` takes. Nonce and fees come from the RPC and cannot be given. */
+/** The request of `signAndSend`. Nonce and fees come from the RPC. */
 export type SignRequest = {
   to: Hex
-  /** Wei as a bigint, or ether as a decimal string; 0 if it is not given. */
+  /** Wei as a bigint, or ether as a decimal string. Default: 0. */
   value?: bigint | string | undefined
-  /** `0x` if it is not given. */
+  /** Default: `0x`. */
   data?: Hex | undefined
-  /** 21000 if it is not given, which is too little for a contract call. */
+  /** Default: 21000, which is too little for a contract call. */
   gas?: bigint | undefined
 }
 
-/** 16 bytes in base64url, which no client needs to know. */
+/** 16 bytes in base64url, for internal use. */
 export const slug = string(/./)
 
-/** What attesting an address answers. */
+/** The response to attesting an address. */
 export const slugResponse = object({ slug })
 
-/** What `POST /sign/digest` answers. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
+/** The response to `POST /sign/digest`. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
 export const signDigestResponse = object({ signature: ethereum(65), slug })
 export type SignDigestResponse = Infer<typeof signDigestResponse>
 
@@ -126,11 +126,11 @@ export const okResponse = object({ ok: literal(true) })
 
 const shared = {
   slug,
-  /** What the event names: the transaction’s hash, the hash of the signed authorization, or the commitment. */
+  /** The hash in the event: the transaction’s hash, the hash of the signed authorization, or the commitment. */
   txHash: ethereum(32),
-  /** 0 for a signature that is off the chain. */
+  /** 0 for an off-chain signature. */
   chainId: natural,
-  /** Of the proof. */
+  /** When the proof was created. */
   status: literal(...proofStatuses),
   /** ISO 8601. */
   createdAt: time,
@@ -138,20 +138,20 @@ const shared = {
 
 const proof = object({
   ...shared,
-  /** Only where it is not a transaction. One that is not known here passes through: without it, the proof would pass for that of a transaction. */
+  /** Missing for a transaction. Unknown kinds pass through: without its kind, such a proof would look like that of a transaction. */
   kind: optional(text as Schema<Exclude<SignatureKind, 'transaction'>>),
   walletAddress: ethereum(20),
   /** Null while `pending_pin`. */
   ipfsCid: nullable(string()),
-  /** Apps make a link of it: `javascript:` must not get through. */
+  /** Apps turn this into a link, so `javascript:` is rejected. */
   ipfsUrl: nullable(string(/^(?:https?|ipfs):/)),
   /** Null or unconfirmed while `pending_onchain`. */
   onchainTxHash: nullable(ethereum(32)),
   /** Set when `complete`. */
   onchainBlockNumber: nullable(natural),
-  /** Whether the service says that it verified the quote. A verifier finds out for itself. */
+  /** Whether the service claims that it verified the quote. A verifier checks for itself. */
   kmsQuoteVerified: boolean,
-  /** Null until the pin completes. What it says is for a verifier, which reads the pinned bytes and not this copy. */
+  /** Null until the pin completes. Informative: a verifier reads the pinned bytes instead. */
   receipt: nullable(leaf<AttestationReceiptV1 | AttestationReceiptV2>(isPlainObject)),
 })
 
@@ -165,13 +165,13 @@ export type ProofPayload = Infer<typeof proofPayload>
 
 const summary = {
   ...shared,
-  /** Only where a vault signed. */
+  /** Present if a vault signed. */
   walletAddress: optional(ethereum(20)),
 }
 
 type PrivateSummary<Kind> = Infer<ObjectSchema<typeof summary & { kind: Schema<Kind> }>>
 
-/** One signature in the body of `GET /wallet/transactions`. A transaction has no kind, and a kind that is not known passes through. */
+/** One signature in the body of `GET /wallet/transactions`. A transaction has no kind. Unknown kinds pass through. */
 export const transactionSummary = either(
   object({
     ...summary,
@@ -210,10 +210,14 @@ export const coordinatorAttestation = object({
   fetchedAt: time,
   /** ISO 8601. */
   expiresAt: time,
-  /** Only where the caller sent a nonce: the nonce, and Ed25519 over its tagged bytes by `publicKey`. */
+  /** Present if the caller sent a nonce: the nonce, and an Ed25519 signature over its tagged bytes by `publicKey`. */
   nonce: optional(string()),
   signature: optional(hex(64)),
-  /** Only where there are webhooks: the keys that sign them (`whpk_…`), each with Ed25519 by `publicKey` that says so. Null while the coordinator does not know them. */
+  /**
+   * Present if the service has webhooks: the keys that sign them (`whpk_…`), each certified with Ed25519 by `publicKey`. Null while the
+   * coordinator
+   * does not know them.
+   */
   webhookKeys: optional(nullable(list(object({ key: string(), signature: hex(64) })))),
 })
 export type CoordinatorAttestation = Infer<typeof coordinatorAttestation>
@@ -233,19 +237,18 @@ export const problem = object({
 })
 export type Problem = Infer<typeof problem>
 
-/** Whether a part of the evidence says of itself that it comes from hardware. A verifier decides by the root that signed it. */
+/** Whether evidence claims to come from hardware. A verifier decides by the root of trust. */
 export type EvidenceMode = 'hardware' | 'mock'
 
 /**
- * The public proof of one signature, as it is pinned to IPFS: `packages/receipt/spec/receipt-v1.md` says what each member means
- * and how it is checked, and the schema there is of exactly this type. Hex without a prefix where the type is `string`; amounts are
- * decimal strings in wei; times are ISO 8601.
+ * The public proof of one signature, as pinned to IPFS. `packages/receipt/spec/receipt-v1.md` describes each member and its checks; the
+ * schema there has exactly this type. Hex has no prefix where the type is `string`; amounts are decimal strings in wei; times are ISO 8601.
  */
 export type AttestationReceiptV1 = {
   version: 'countersign-attestation/1'
   spec: 'urn:countersign:spec:receipt:1'
   transaction: TransactionSubject
-  /** The key enclave: its quote, and how the quote covers this signature. */
+  /** The key enclave: its quote, and the inclusion of this signature. */
   signer: {
     kind: 'tdx'
     mode: EvidenceMode
@@ -260,10 +263,10 @@ export type AttestationReceiptV1 = {
     batch: { bootId: string; sequence: number; previous: string }
     config: EnclaveConfig
     eventLog?: string | undefined
-    /** CID of the collateral that the quote was verified with. */
+    /** CID of the collateral that verified the quote. */
     collateral: string
   }
-  /** The coordinator's attestation of its own key, and that key's signature over the release. */
+  /** The coordinator's attestation of its key, and that key's signature over the release. */
   coordinator: {
     kind: 'sev-snp'
     mode: EvidenceMode
@@ -277,7 +280,7 @@ export type AttestationReceiptV1 = {
     publicKey: string
     release: string
   }
-  /** The sample drawn for this signature, with its source's signature. */
+  /** The sample of this signature, with its source's signature. */
   entropy: {
     source: string
     valueHex: string
@@ -286,7 +289,7 @@ export type AttestationReceiptV1 = {
     timestamp: string
     sequence: number
   }
-  /** Constants that a verifier compares, never trusts. */
+  /** Constants. A verifier compares them with its own. */
   verification: {
     instructions: string
     trustAnchors: { intelRootSha256: string; amdRootSha256: readonly string[] }

@@ -2,7 +2,7 @@
 export type RlpItem = string | readonly RlpItem[]
 
 /**
- * Recursive Length Prefix encoding: Ethereum Yellow Paper, appendix B. In hex, as its input: to join short texts is faster than to join
+ * Recursive Length Prefix encoding: Ethereum Yellow Paper, appendix B. It works on hex, because joining short texts is faster than joining
  * short arrays of bytes.
  */
 export function encodeRlp(item: RlpItem): string {
@@ -22,7 +22,7 @@ export function toScalar(value: bigint | number): string {
   return digits.length % 2 === 0 ? digits : `0${digits}`
 }
 
-/** Up to 55 bytes the length is in the first byte; above, the first byte holds the length of the length. */
+/** Up to 55 bytes, the first byte has the length. Above, it has the length of the length. */
 function encodeLength(offset: number, length: number): string {
   if (length <= 55) return toScalar(offset + length)
   const digits = toScalar(length)

@@ -3,28 +3,28 @@ import type { Hex } from './hex.ts'
 import { isPlainObject } from './plainObject.ts'
 
 /*
- * The shapes of messages, as plain data. Each message is declared once: its type is `Infer<typeof schema>`, its parser `parse` or `read`, and
- * the coordinator writes its API document from it.
+ * The shapes of messages, as plain data. Each message is declared once: its type is `Infer<typeof schema>`, its parser is `parse` or `read`,
+ * and the coordinator generates its API document from it.
  */
 
 declare const VALUE: unique symbol
 declare const OPTIONAL: unique symbol
 
-/** What the values of a message look like. */
+/** A schema of values. */
 export type Schema<Value = unknown> = {
   readonly [VALUE]?: Value
-  /** Values that are good as well: null, or undefined for a member that may be missing. */
+  /** Also accepted: null, or undefined for an optional member. */
   or?: readonly unknown[]
-  /** The first that fits. */
+  /** The first match applies. */
   options?: readonly Schema[]
-  /** Of a list, the schema of its items. */
+  /** The schema of a list's items. */
   items?: Schema
   members?: Members
-  /** Of a text. */
+  /** The pattern of a string. */
   pattern?: RegExp
-  /** The values that there are. */
+  /** The allowed values. */
   values?: readonly unknown[]
-  /** What else a value must be: it gets one that the rest of the schema lets pass. */
+  /** An extra check, for values that match the rest of the schema. */
   is?: (value: never) => unknown
 }
 
@@ -45,31 +45,31 @@ export function string(pattern = /^/): Schema<string> {
   return { pattern }
 }
 
-/** A text that is not empty. */
+/** A string that is not empty. */
 export const text = string(/./)
 
-/** So many bytes in lower-case hex. */
+/** Lower-case hex of this many bytes. */
 // @__NO_SIDE_EFFECTS__
 export function hex(bytes: number): Schema<string> {
   return string(RegExp(`^[0-9a-f]{${2 * bytes}}$`))
 }
 
-/** The same with `0x`: the one spelling of Ethereum's values in answers. */
+/** Lower-case hex with `0x`: the form of Ethereum's values in responses. */
 // @__NO_SIDE_EFFECTS__
 export function ethereum(bytes: number): Schema<Hex> {
   return string(RegExp(`^0x[0-9a-f]{${2 * bytes}}$`)) as Schema<Hex>
 }
 
-/** With `0x` and in either case, as callers write it. */
+/** `0x`-prefixed hex in either case, as callers write it. */
 // @__NO_SIDE_EFFECTS__
 export function anyCase(bytes: number): Schema<Hex> {
   return string(RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`)) as Schema<Hex>
 }
 
-/** Of any length, in either case. */
+/** `0x`-prefixed hex of any length, in either case. */
 export const data = string(/^0x(?:[0-9a-fA-F]{2})*$/) as Schema<Hex>
 
-/** One byte or more in lower-case hex, up to so many. */
+/** One byte or more in lower-case hex, up to `most`. */
 // @__NO_SIDE_EFFECTS__
 export function hexUpTo(bytes: number): Schema<string> {
   return checked(string(/^(?:[0-9a-f]{2})+$/), (text) => text.length <= 2 * bytes)
@@ -95,7 +95,7 @@ export function literal<const Value extends string | number | true>(...values: r
   return { values }
 }
 
-/** What only a function can tell. */
+/** A value that only a function can check. */
 // @__NO_SIDE_EFFECTS__
 export function leaf<Value>(is: (value: unknown) => unknown): Schema<Value> {
   return { is }
@@ -106,7 +106,7 @@ export function list<Item>(items: Schema<Item>): Schema<readonly Item[]> {
   return { items }
 }
 
-/** A schema whose members others can take over. */
+/** A schema whose members other schemas can reuse. */
 export type ObjectSchema<M extends Members = Members> = Schema<InferMembers<M>> & { members: M }
 
 // @__NO_SIDE_EFFECTS__
@@ -114,13 +114,13 @@ export function object<const M extends Members>(members: M): ObjectSchema<M> {
   return { members }
 }
 
-/** A member that may be missing. */
+/** An optional member. */
 // @__NO_SIDE_EFFECTS__
 export function optional<Value>(of: Schema<Value>): Optional<Value> {
   return { ...of, or: [undefined, ...(of.or ?? [])] } as unknown as Optional<Value>
 }
 
-/** A member that must be missing: it tells the forms of an `either` apart. */
+/** A member that must be missing: it distinguishes the forms of an `either`. */
 export const absent = optional(literal<never>())
 
 // @__NO_SIDE_EFFECTS__
@@ -133,7 +133,7 @@ export function either<const Options extends readonly Schema[]>(...options: Opti
   return { options }
 }
 
-/** What a pattern cannot say. */
+/** Adds a check that a pattern can't express. */
 // @__NO_SIDE_EFFECTS__
 export function checked<S extends Schema>({ is: isBefore, ...of }: S, is: (value: Infer<S>) => unknown): S {
   return { ...of, is: isBefore ? (value: never) => isBefore(value) && is(value) : is } as S
@@ -142,8 +142,8 @@ export function checked<S extends Schema>({ is: isBefore, ...of }: S, is: (value
 type IsKnown = (value: object, members: Members) => boolean
 
 /**
- * A copy of the value, with the members that the schema knows. Throws for a value of another shape. Other members are dropped, as the HTTP
- * interface may grow, unless `isKnown` refuses them.
+ * A copy of the value with the known members. Throws for another shape. Unknown members are dropped, because the HTTP interface may grow,
+ * unless `isKnown` rejects them.
  */
 export function read<Value>(schema: Schema<Value>, value: unknown, isKnown?: IsKnown): Value
 export function read(schema: Schema, value: unknown, isKnown: IsKnown = Boolean): unknown {
@@ -181,8 +181,8 @@ const hasNoOthers: IsKnown = (value, members) => {
 }
 
 /**
- * A copy of a value of exactly this shape: other members are refused. `fail` makes the caller's own error. Its details name members of the
- * schema, and nothing of the value: anyone may have written it, and details may go into a log.
+ * A copy of a value of exactly this shape. Rejects unknown members. `fail` creates the error to throw. Its details name only members of the
+ * schema and repeat no values: an untrusted caller may have written them, and details may go into a log.
  *
  * @example
  * const { sid, grant } = parse(vaultRequest, body, invalidRequest)
@@ -205,7 +205,7 @@ export function isOf<Value>(schema: Schema<Value>, value: unknown): value is Val
   }
 }
 
-/** Why a value is not of a schema. Only failures pay for the words. */
+/** Explains why a value doesn't match a schema. A separate pass, so that valid values don't pay for it. */
 function explain({ items, members }: Schema, value: unknown, path: string): string {
   const at = path || 'it'
   if (items !== undefined) {

@@ -8,36 +8,33 @@ import { isMajority, isNatural } from './fields.ts'
 import { fromHex, type Hex, isHex, isLowerPrefixedHex, toHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
 
-/**
- * Whose samples the enclave signs with: of a source that signs them with this Ed25519 key, the rounds of this public beacon, or
- * samples of a source that does not sign.
- */
+/** A source of entropy: one that signs its samples with this Ed25519 key, a public beacon, or a source that doesn't sign. */
 export type EntropySetting =
   | { kind: 'satellite'; key: string }
   | ({ kind: 'drand' } & DrandBeacon)
   | { kind: 'unsigned' }
 
-/** Where signatures are logged, and how many of which witnesses must have cosigned before one is released. */
+/** The logs of signatures, and how many of the witnesses must cosign before a signature is released. */
 export type LogSetting = {
-  /** Of all enclaves of the service, each once, in ascending order. */
+  /** Of all enclaves of the service, unique and in ascending order. */
   origins: readonly string[]
-  /** Ed25519 keys, 32 bytes of hex, each once, in ascending order. */
+  /** Ed25519 keys, 32 bytes of hex, unique and in ascending order. */
   witnesses: readonly string[]
-  /** More than half of them. */
+  /** A majority of the witnesses. */
   quorum: number
 }
 
-/** Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. */
+/** Settings that quotes cover too: the version in the configuration ends in their hash. */
 export type EnclaveSettings = {
-  /** Each once, in ascending order of their canonical JSON: one set of sources has one hash. */
+  /** Unique, in ascending order of their canonical JSON, so that one set of sources has one hash. */
   entropy: readonly EntropySetting[]
-  /** Null: nothing is logged. */
+  /** Null: no log. */
   log: LogSetting | null
-  /** The code that a wallet may delegate to by EIP-7702: addresses in lower case and ascending order, each once. */
+  /** The code that a wallet may delegate to by EIP-7702: addresses in lower case, unique and in ascending order. */
   implementations: readonly Hex[]
 }
 
-/** Settings with these sources of entropy, implementations, and log, each list in its order. */
+/** Creates settings with sorted lists. */
 export function createEnclaveSettings(
   entropy: readonly EntropySetting[],
   implementations: readonly Hex[] = [],
@@ -51,7 +48,7 @@ export function createEnclaveSettings(
   }
 }
 
-/** Narrows to settings with exactly the members of their type. */
+/** Narrows to settings with exactly these members. */
 export function assertEnclaveSettings(value: unknown): asserts value is EnclaveSettings {
   if (!hasExactMembers(value, ['entropy', 'log', 'implementations']))
     throw malformed('not exactly the expected members')
@@ -61,37 +58,37 @@ export function assertEnclaveSettings(value: unknown): asserts value is EnclaveS
   for (const [index, address] of implementations.entries()) {
     if (!isLowerPrefixedHex(address, 20)) throw malformed(`implementations[${index}] is not an address in lower case`)
     if (index > 0 && implementations[index - 1] >= address) {
-      throw malformed(`implementations[${index}] is not after the one before`)
+      throw malformed(`implementations[${index}] is not in ascending order`)
     }
   }
-  if (!Array.isArray(entropy) || entropy.length === 0) throw malformed('entropy is not a filled list')
+  if (!Array.isArray(entropy) || entropy.length === 0) throw malformed('entropy is not a list or empty')
   for (const [index, source] of entropy.entries()) {
     if (!isEntropySetting(source)) throw malformed(`entropy[${index}] is unknown`)
     if (index > 0 && toText(entropy[index - 1]) >= toText(source)) {
-      throw malformed(`entropy[${index}] is not after the one before`)
+      throw malformed(`entropy[${index}] is not in ascending order`)
     }
   }
 }
 
-/** `<semver>+<hex SHA-256 of the settings' canonical JSON>`: how the configuration names its settings. */
+/** `<semver>+<hex SHA-256 of the settings' canonical JSON>`: the version in the configuration. */
 export function toEnclaveVersion(version: string, settings: EnclaveSettings): string {
   assertEnclaveSettings(settings)
   return `${version}+${toHex(sha256(toCanonicalJson(settings)))}`
 }
 
-/** These are the settings that a configuration names. */
+/** Throws unless the configuration's version has the hash of these settings. */
 export function assertSettingsOf(config: Pick<EnclaveConfig, 'version'>, settings: EnclaveSettings): void {
   const [version = ''] = config.version.split('+')
-  if (config.version !== toEnclaveVersion(version, settings)) throw malformed('not those of the configuration')
+  if (config.version !== toEnclaveVersion(version, settings)) throw malformed('hash differs from the configuration')
 }
 
-/** Whether a value names a source of entropy in exactly the members of its kind, with a key that is one. */
+/** Whether a value is an entropy source with exactly the members of its kind and a valid key. */
 export function isEntropySetting(value: unknown): value is EntropySetting {
   if (!isEntropyForm(value)) return false
   return value.kind === 'satellite' ? isEd25519Key(fromHex(value.key)) : value.kind !== 'drand' || isDrandKey(value.key)
 }
 
-/** The same but for whether the key is one, which takes up to 20 milliseconds. */
+/** Without the key check, which takes up to 20 milliseconds. */
 export function isEntropyForm(value: unknown): value is EntropySetting {
   if (hasExactMembers(value, ['kind'])) return value.kind === 'unsigned'
   if (hasExactMembers(value, ['kind', 'key'])) return value.kind === 'satellite' && isHex(value.key, 32)
@@ -104,18 +101,19 @@ export function isEntropyForm(value: unknown): value is EntropySetting {
 
 const MAX_ORIGINS = 16
 
-/** Of one log. */
+/** The members of one log. */
 export const MAX_WITNESSES = 32
 
 function assertLogSetting(value: unknown): asserts value is LogSetting {
-  if (!hasExactMembers(value, ['origins', 'witnesses', 'quorum'])) throw malformed('log has not exactly its members')
+  if (!hasExactMembers(value, ['origins', 'witnesses', 'quorum']))
+    throw malformed('log: not exactly the expected members')
   const { origins, witnesses, quorum } = value
   assertAscending('log.origins', origins, MAX_ORIGINS, isOrigin)
   assertAscending('log.witnesses', witnesses, MAX_WITNESSES, (key) => isHex(key, 32) && isEd25519Key(fromHex(key)))
   if (!isMajority(quorum, witnesses.length)) throw malformed('log.quorum is not a majority of the witnesses')
 }
 
-/** The origin of a log is the name of its key too: without spaces and plus signs (c2sp.org/signed-note), 1 to 255 bytes. */
+/** The origin of a log is also the name of its key: 1 to 255 bytes without spaces and plus signs (c2sp.org/signed-note). */
 function isOrigin(value: unknown): boolean {
   if (typeof value !== 'string' || !/^[^\s+\p{Cc}\p{Cs}]+$/u.test(value)) return false
   return new TextEncoder().encode(value).length <= 255
@@ -127,10 +125,11 @@ function assertAscending(
   most: number,
   isOne: (item: unknown) => boolean,
 ): asserts value is readonly string[] {
-  if (!Array.isArray(value) || value.length < 1 || value.length > most) throw malformed(`${name} has not 1 to ${most}`)
+  if (!Array.isArray(value) || value.length < 1 || value.length > most)
+    throw malformed(`${name}: expected 1 to ${most} items`)
   for (const [index, item] of value.entries()) {
-    if (!isOne(item)) throw malformed(`${name}[${index}] is not one`)
-    if (index > 0 && value[index - 1] >= item) throw malformed(`${name}[${index}] is not after the one before`)
+    if (!isOne(item)) throw malformed(`${name}[${index}] is not valid`)
+    if (index > 0 && value[index - 1] >= item) throw malformed(`${name}[${index}] is not in ascending order`)
   }
 }
 

@@ -3,7 +3,7 @@ import type { Opening } from './opening.ts'
 import { toContentHalf } from './openingContent.ts'
 import { ethereum, hex, object, type Schema } from './schema.ts'
 
-/** An opening as the service returns it: with both halves. */
+/** An opening with both halves, as the service returns it. */
 export const shownOpening = object({
   content: toContentHalf(approval),
   signature: object({ salt: hex(32), signature: ethereum(65) }),

@@ -1,7 +1,4 @@
-/*
- * Apart from the other resources, because every error may carry it: with an import of its own it would close a circle, since all
- * that one could import throws errors.
- */
+/* A separate file without imports: every error may carry this type, and an import would be circular. */
 
-/** What `signAndSend` answers. The slug cannot be derived from the hash: sharing a proof does not reveal more than it says. */
+/** The result of `signAndSend`. The slug can't be derived from the hash, so sharing a proof reveals nothing else. */
 export type SignResult = { txHash: `0x${string}`; attestationSlug: string }

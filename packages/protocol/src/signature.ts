@@ -12,8 +12,8 @@ const { n } = secp256k1.Point.CURVE()
 export type EcdsaSignature = { r: bigint; s: bigint; yParity: 0 | 1 }
 
 /**
- * Reads a signature: r (32 bytes) ‖ s (32) ‖ v (1), with v = 27 or 28, r and s in [1, n - 1], and s in the lower half
- * (EIP-2): the upper one would be a second signature for the same digest, and a second transaction hash.
+ * Parses a signature: r (32 bytes) ‖ s (32) ‖ v (1), with v = 27 or 28, r and s in [1, n - 1], and s in the lower half (EIP-2). The upper
+ * half would give a second signature for the same digest, and a second transaction hash.
  */
 export function parseSignature(signature: Uint8Array): EcdsaSignature {
   if (!(signature instanceof Uint8Array) || signature.length !== 65) throw malformed('not 65 bytes')
@@ -29,15 +29,15 @@ export function parseSignature(signature: Uint8Array): EcdsaSignature {
 const toWord = (value: bigint) => value.toString(16).padStart(64, '0')
 const [ONE, ORDER, HALF_ORDER] = [1n, n, n >> 1n].map(toWord) as [string, string, string]
 
-/** Whether `parseSignature` reads these 65 bytes of lower-case hex. Words of one length compare as their numbers do. */
+/** Whether `parseSignature` accepts these 65 bytes of lower-case hex. Hex of equal length compares like the numbers. */
 export function isSignatureHex(text: string): boolean {
   const [r, s, v] = [text.slice(0, 64), text.slice(64, 128), text.slice(128)]
   return (v === '1b' || v === '1c') && r >= ONE && r < ORDER && s >= ONE && s <= HALF_ORDER
 }
 
 /**
- * The key that made a signature over a digest: 65 bytes, uncompressed. With v of 27 or 28 the x coordinate of R is r itself;
- * the other case (x = r + n, one in 2^127) has no place in an Ethereum transaction.
+ * Recovers the key of a signature over a digest: 65 bytes, uncompressed. With v of 27 or 28, the x coordinate of R is r. Ethereum
+ * transactions don't allow the other case (x = r + n, one in 2^127).
  */
 export function recoverPublicKey(digest: Uint8Array, signature: Uint8Array): Bytes {
   toField('digest', digest, 32)
@@ -45,7 +45,7 @@ export function recoverPublicKey(digest: Uint8Array, signature: Uint8Array): Byt
   try {
     return Uint8Array.from(new secp256k1.Signature(r, s, yParity).recoverPublicKey(digest).toBytes(false))
   } catch (cause) {
-    throw malformed('no key can have made it', cause)
+    throw malformed('no key matches it', cause)
   }
 }
 
@@ -61,7 +61,7 @@ function isUncompressedPoint(bytes: Uint8Array): boolean {
   return bytes instanceof Uint8Array && bytes.length === 65 && secp256k1.utils.isValidPublicKey(bytes, false)
 }
 
-/** Of a multiple of eight bytes. */
+/** A multiple of eight bytes. */
 function toNumber(bytes: Uint8Array): bigint {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   let value = 0n

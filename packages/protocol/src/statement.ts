@@ -9,12 +9,12 @@ import { assertStatementV2, type StatementV2, toStatementV2Text } from './statem
 import { tags } from './tags.ts'
 
 /**
- * What the enclave says about one signature: a leaf of the tree that a quote covers. Values of Ethereum (`address`, `digest`,
- * `signature`, `txHash`) are lower-case hex with `0x`, all other bytes lower-case hex without.
+ * The enclave's statement about one signature: a leaf of the tree that a quote covers. Ethereum's values (`address`, `digest`, `signature`,
+ * `txHash`) are lower-case hex with `0x`, all other bytes lower-case hex without.
  */
 export type Statement = {
   type: typeof tags.signing
-  /** 16 bytes: names the wallet key and links to nobody. */
+  /** 16 bytes: identifies the wallet key, but not its owner. */
   keyId: string
   /** 20 bytes, in lower case: no EIP-55 checksum. */
   address: Hex
@@ -27,22 +27,22 @@ export type Statement = {
   /** 32 bytes: the hash of the signed transaction. */
   txHash: Hex
   chainId: number
-  /** 32 bytes: SHA-256 of the entropy sample drawn for this signature. */
+  /** 32 bytes: SHA-256 of this signature's entropy sample. */
   entropyHash: string
-  /** 32 bytes: the Ed25519 key of the coordinator that asked. */
+  /** 32 bytes: the Ed25519 key of the calling coordinator. */
   coordinatorKey: string
   /** ISO 8601 in UTC with milliseconds: `2025-01-02T03:04:05.678Z`. */
   signedAt: string
 }
 
-/** Bytes of each member that is hex with `0x`. */
+/** Length in bytes of the members with `0x`. */
 const ETHEREUM_MEMBERS = [
   ['address', 20],
   ['digest', 32],
   ['signature', 65],
   ['txHash', 32],
 ] as const
-/** Bytes of each member that is hex without. */
+/** Length in bytes of the members without `0x`. */
 const HEX_MEMBERS = [
   ['keyId', 16],
   ['publicKey', 65],
@@ -52,8 +52,8 @@ const HEX_MEMBERS = [
 const MEMBERS = [...[...ETHEREUM_MEMBERS, ...HEX_MEMBERS].map(([name]) => name), 'type', 'chainId', 'signedAt'] as const
 
 /**
- * Narrows to a statement: exactly these members, each in its one spelling. It does not check that the members agree (that the
- * signature is over the digest, and by the key of the address): that takes the transaction.
+ * Narrows to a statement with exactly these members, each in canonical form. Doesn't check that the members agree, which needs the
+ * transaction.
  */
 export function assertStatement(value: unknown): asserts value is Statement {
   if (!hasExactMembers(value, MEMBERS)) throw malformed('not exactly the expected members')
@@ -67,7 +67,7 @@ export function assertStatement(value: unknown): asserts value is Statement {
   if (!isTime(value.signedAt)) throw malformed('signedAt')
 }
 
-/** The canonical JSON of a statement, of either version. */
+/** The canonical JSON of a statement of either version. */
 export function toStatementBytes(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
   if (isOfVersion2(statement)) assertStatementV2(statement)
   else assertStatement(statement)
@@ -75,8 +75,8 @@ export function toStatementBytes(statement: Statement | StatementV2): Uint8Array
 }
 
 /**
- * The canonical JSON of a statement that is known to be well formed, as text and without checks: its members in order,
- * none of which needs escaping. For hot paths that hash with a faster SHA-256 than this package has.
+ * The canonical JSON of a well-formed statement, as text and without checks: its members in order, without escapes. For hot paths that hash
+ * with a faster SHA-256 than this package has.
  */
 export function toStatementText(statement: Statement | StatementV2): string {
   if (isOfVersion2(statement)) return toStatementV2Text(statement)
@@ -106,7 +106,7 @@ function isOfVersion2(statement: Statement | StatementV2): statement is Statemen
   return statement?.type === tags.signingV2
 }
 
-/** `Date` turns the 31st of a short month, and 24 o'clock, into the next day. */
+/** `Date` accepts the 31st of a short month and 24:00, and rolls over. */
 function isTime(value: unknown): boolean {
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false
   return new Date(value).getUTCDate() === Number(value.slice(8, 10))

@@ -6,13 +6,13 @@ import { hasExactMembers } from './plainObject.ts'
 import { tags } from './tags.ts'
 
 /**
- * What the enclave says about one signature of any kind. It names what was signed by a hash, so that the public part of a
- * signature can be less than the whole. Hex without `0x`, except for the address.
+ * The enclave's statement about one signature of any kind. It has only a hash of the signed subject, so that parts of it can stay
+ * private. Hex without `0x`, except for the address.
  */
 export type StatementV2 = {
   type: typeof tags.signingV2
   kind: SignatureKind
-  /** 16 bytes: names the wallet key and links to nobody. */
+  /** 16 bytes: identifies the wallet key, but not its owner. */
   keyId: string
   /** 20 bytes, in lower case: no EIP-55 checksum. */
   address: Hex
@@ -20,19 +20,19 @@ export type StatementV2 = {
   publicKey: string
   /** 32 bytes: `hashSubject`. */
   subject: string
-  /** 32 bytes: `hashWitness` of the entropy sample drawn for this signature. */
+  /** 32 bytes: `hashWitness` of this signature's entropy sample. */
   witness: string
-  /** 32 bytes: the hash of the policy under which a vault signed; null for a wallet without one. */
+  /** 32 bytes: the hash of the vault's policy; null for a wallet without one. */
   policy: string | null
-  /** 32 bytes: the hash of the approvals that the policy asked for; null without any. */
+  /** 32 bytes: the hash of the approvals that the policy required; null without any. */
   approvals: string | null
-  /** 32 bytes: the Ed25519 key of the coordinator that asked. */
+  /** 32 bytes: the Ed25519 key of the calling coordinator. */
   coordinatorKey: string
   /** ISO 8601 in UTC with milliseconds: `2025-01-02T03:04:05.678Z`. */
   signedAt: string
 }
 
-/** Bytes of each member that is hex without `0x`. */
+/** Length in bytes of the members without `0x`. */
 const HEX_MEMBERS = [
   ['keyId', 16],
   ['publicKey', 65],
@@ -40,7 +40,7 @@ const HEX_MEMBERS = [
   ['witness', 32],
   ['coordinatorKey', 32],
 ] as const
-/** Of 32 bytes, or null. */
+/** 32 bytes, or null. */
 const OPTIONAL_HEX_MEMBERS = ['policy', 'approvals'] as const
 const MEMBERS = [
   ...HEX_MEMBERS.map(([name]) => name),
@@ -52,8 +52,8 @@ const MEMBERS = [
 ] as const
 
 /**
- * Narrows to a statement of version 2: exactly these members, each in its one spelling. It does not check that the members agree
- * with what was signed: that takes the subject.
+ * Narrows to a statement of version 2 with exactly these members, each in canonical form. Doesn't compare the members with the signed
+ * subject.
  */
 export function assertStatementV2(value: unknown): asserts value is StatementV2 {
   if (!hasExactMembers(value, MEMBERS)) throw malformed('not exactly the expected members')
@@ -68,7 +68,7 @@ export function assertStatementV2(value: unknown): asserts value is StatementV2 
   if (typeof signedAt !== 'string' || parseTimestamp(signedAt) === undefined) throw malformed('signedAt')
 }
 
-/** As `toStatementText`, which is for both versions. */
+/** Like `toStatementText`, for both versions. */
 export function toStatementV2Text(statement: StatementV2): string {
   const { address, approvals, coordinatorKey, keyId, kind, policy } = statement
   const { publicKey, signedAt, subject, type, witness } = statement

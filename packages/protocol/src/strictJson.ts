@@ -1,6 +1,6 @@
 import { ServiceError } from './errors.ts'
 
-/** Distrust the bytes: they are no JSON, or JSON that two readers could read differently. */
+/** Distrust the bytes: they are not JSON, or ambiguous. */
 export type StrictJsonErrorCode =
   | 'json_too_large'
   | 'json_not_utf8'
@@ -11,8 +11,8 @@ export type StrictJsonErrorCode =
 export type StrictJsonLimits = { maxLength?: number; maxDepth?: number }
 
 /**
- * Parses JSON that a stranger wrote. `JSON.parse` keeps the last of two members with one name without a word, while another
- * reader keeps the first; here that is refused, at any depth and however the names are escaped.
+ * Parses untrusted JSON. If a name occurs twice in an object, `JSON.parse` silently uses the last and other parsers the first. This function
+ * rejects duplicates, at any depth and in any spelling of the names.
  *
  * @example
  * const claims = parseStrictJson(payload)
@@ -25,7 +25,7 @@ export function parseStrictJson(bytes: Uint8Array, limits: StrictJsonLimits = {}
   try {
     value = JSON.parse(text)
   } catch {
-    // The parser's own error quotes the text.
+    // Without the parser's error, which quotes the text.
     throw refused('json_malformed')
   }
   scanMembers(text, maxDepth)
@@ -34,14 +34,14 @@ export function parseStrictJson(bytes: Uint8Array, limits: StrictJsonLimits = {}
 
 function decodeUtf8(bytes: Uint8Array): string {
   try {
-    // A byte order mark stays, for the parser to refuse: RFC 8259 §8.1 forbids it.
+    // Keeps a byte order mark, so that the parser rejects it: RFC 8259 §8.1.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw refused('json_not_utf8')
   }
 }
 
-/** `text` is valid JSON, so a string is a name exactly if a colon follows it, and brackets outside strings are balanced. */
+/** `text` is valid JSON, so a string is a name only if a colon follows it, and brackets outside strings are balanced. */
 function scanMembers(text: string, maxDepth: number): void {
   const open: Set<string>[] = []
   for (let index = 0; index < text.length; index++) {

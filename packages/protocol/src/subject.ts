@@ -6,7 +6,7 @@ import type { SignatureKind } from './kinds.ts'
 import * as preimages from './preimages.ts'
 import { toPreimage } from './tags.ts'
 
-/** The transaction, with its digest, signature and hash, as receipts of both versions have it. */
+/** A transaction with its digest, signature and hash, as in receipts of both versions. */
 export type TransactionSubject = {
   chainId: number
   txHash: Hex
@@ -23,31 +23,31 @@ export type TransactionSubject = {
   signedAt: string
 }
 
-/** An EIP-7702 authorization: `address` is the code that the wallet delegates to. */
+/** An EIP-7702 authorization: the wallet delegates to the code of `address`. */
 export type AuthorizationSubject = {
   chainId: number
   address: Hex
   nonce: number
-  /** 32 bytes: what was signed. */
+  /** 32 bytes: the signed digest. */
   digest: Hex
   /** 65 bytes: r ‖ s ‖ v. */
   signature: Hex
 }
 
-/** Nothing but the commitment (32 bytes): whoever holds a signature over a message can use it. */
+/** Only the commitment (32 bytes): anyone with a signature over a message can use it. */
 export type OffChainSubject = { commitment: string }
 
-/** An address, and the rules that it belongs to: the policy's hash (32 bytes), or null for a wallet without one. */
+/** An address and its rules: the policy's hash (32 bytes), or null for a wallet without one. */
 export type AddressSubject = { address: Hex; policy: string | null }
 
-/** What was signed, as far as it is public, with its kind. */
+/** The public part of a signature, with its kind. */
 export type Signed =
   | { kind: 'transaction'; subject: TransactionSubject }
   | { kind: 'authorization'; subject: AuthorizationSubject }
   | { kind: 'off-chain'; subject: OffChainSubject }
   | { kind: 'address'; subject: AddressSubject }
 
-/** What of a signature stands in its owner's list, by kind; a transaction has no `kind`. Of an off-chain signature nothing is known. */
+/** A signature in its owner's list, by kind. A transaction has no `kind`. An off-chain signature has no other members. */
 export type SignedSummary =
   | {
       kind?: undefined
@@ -66,14 +66,14 @@ export type SignedSummary =
   | { kind: 'off-chain' }
   | { kind: 'address' }
 
-/** A selector and two words, such as the recipient and amount of a token transfer. Calldata can be long, and a list needs no more. */
+/** A selector and two words, such as the recipient and amount of a token transfer. Calldata can be long, and the list shows no more. */
 export const SUMMARY_DATA_BYTES = 68
 
 type SubjectOf<Kind extends SignatureKind> = Extract<Signed, { kind: Kind }>['subject']
 
 type Row<Subject, Summarized = Subject> = {
   toEventHash(subject: Subject): Hex
-  /** By which the same is found again: null for what never is. */
+  /** Identifies repeated requests for the same signature. Null if each request gives a new one. */
   toDigest(subject: Subject): Hex | null
   summarize(subject: Summarized): SignedSummary
 }
@@ -109,20 +109,20 @@ const rows: {
   },
 }
 
-/** SHA-256 of a subject, under its tag: how statements of version 2 name it. */
+/** SHA-256 of a subject, under its tag, for statements of version 2. */
 export function hashSubject(subject: Signed['subject']): Uint8Array<ArrayBuffer> {
   return sha256(toPreimage(preimages.subject, { subject: toCanonicalJson(subject) }))
 }
 
 /**
- * The second field of the event on the chain, and `txHash` of the proof: the transaction's hash, the hash of the signed
- * authorization (`keccak256(rlp([chainId, address, nonce, yParity, r, s]))`), the commitment, or the hash of an address's subject.
+ * The hash in the on-chain event, and `txHash` of the proof: the transaction's hash, the hash of the signed authorization
+ * (`keccak256(rlp([chainId, address, nonce, yParity, r, s]))`), the commitment, or the hash of an address's subject.
  */
 export function toEventHash({ kind, subject }: Signed): Hex {
   return rows[kind].toEventHash(subject as never)
 }
 
-/** By which the same signature is found again: null for what is signed off the chain, which never is. */
+/** Identifies repeated requests for the same signature. Null for off-chain content, which is signed again each time. */
 export function toSignedDigest({ kind, subject }: Signed): Hex | null {
   return rows[kind].toDigest(subject as never)
 }

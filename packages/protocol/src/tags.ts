@@ -3,8 +3,8 @@ import { toField, toU32be, toU64be } from './fields.ts'
 import * as preimages from './preimages.ts'
 
 /**
- * A field of a preimage: its length in bytes, a big-endian integer, or bytes of any length, which can only be the last. A list is a constant
- * byte, which keeps two preimages of one tag apart.
+ * A field of a preimage: its length in bytes, a big-endian integer, or bytes of any length, only in last place. A list is a constant byte,
+ * which distinguishes two preimages with the same tag.
  */
 type Field = number | 'u8' | 'u32' | 'u64' | 'rest' | readonly [number]
 
@@ -17,7 +17,7 @@ type Values<Fields> = {
     : Uint8Array
 }
 
-/** What a preimage is made of. Constants are not given. */
+/** The fields of a preimage, without the constants. */
 export type Preimage<Name extends keyof Rows> = Rows[Name] extends Filled ? Values<Rows[Name]['fields']> : never
 
 type Tags = { readonly [Name in keyof Rows]: Rows[Name]['tag'] }
@@ -30,13 +30,13 @@ function listTags() {
 
 export type Tag = Tags[keyof Tags]
 
-/** The tag in UTF-8, ended by a zero byte, so that no tag with what follows it can read as a longer tag. */
+/** The tag in UTF-8 and a zero byte, so that no tag is a prefix of another. */
 export function toTagBytes(tag: Tag): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(`${tag}\0`)
 }
 
 /**
- * The bytes that are hashed or signed: the tag and its fields, in the order of the table. Throws for a field of another length.
+ * The bytes to hash or sign: the tag and its fields, in the order of the table. Throws for a field of the wrong length.
  *
  * @example
  * sha512(toPreimage(preimages.snpReport, { publicKey, configHash }))

@@ -1,4 +1,4 @@
-/** Intel's verdicts on a platform's patch level and configuration. `Revoked` is not among them: it never leaves the verifier. */
+/** Intel's verdicts on a platform's patch level and configuration. Without `Revoked`, which the verifier always rejects. */
 export const tcbStatuses = [
   'UpToDate',
   'SWHardeningNeeded',

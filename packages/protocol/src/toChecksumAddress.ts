@@ -1,7 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { type Hex, toHex } from './hex.ts'
 
-/** An address as people compare it: with the capital letters of EIP-55. The argument is `0x` and 40 hex digits, in either case. */
+/** The address with the EIP-55 checksum. The argument is `0x` and 40 hex digits, in either case. */
 export function toChecksumAddress(address: string): Hex {
   const digits = address.slice(2).toLowerCase()
   const hash = toHex(keccak_256(new TextEncoder().encode(digits)))

@@ -16,29 +16,29 @@ export function encodeUnsignedTransaction(metadata: TxMetadata): Bytes {
 }
 
 /**
- * The digest that a wallet key signs for a transaction.
+ * The digest to sign for a transaction.
  *
  * @example
- * if (!equalBytes(hashUnsignedTransaction(txMetadata), digest)) … // the digest stands for another transaction
+ * if (!equalBytes(hashUnsignedTransaction(txMetadata), digest)) … // the digest belongs to another transaction
  */
 export function hashUnsignedTransaction(metadata: TxMetadata): Bytes {
   return keccak_256(encodeUnsignedTransaction(metadata))
 }
 
-/** The raw transaction as it is broadcast: the unsigned fields, then yParity, r and s. `signature` is r ‖ s ‖ v, 65 bytes. */
+/** The raw transaction to broadcast: the unsigned fields, then yParity, r and s. `signature` is r ‖ s ‖ v, 65 bytes. */
 export function encodeSignedTransaction(metadata: TxMetadata, signature: Uint8Array): Bytes {
   assertTxMetadata(metadata)
   return encode(metadata, toScalars(parseSignature(signature)))
 }
 
-/** The hash by which a chain knows the signed transaction. */
+/** The transaction hash. */
 export function hashSignedTransaction(metadata: TxMetadata, signature: Uint8Array): Bytes {
   return keccak_256(encodeSignedTransaction(metadata, signature))
 }
 
 /**
- * Returns what `hashUnsignedTransaction` returns, or with a signature `hashSignedTransaction`. The metadata must be parsed already: for hot
- * paths, it is not checked again.
+ * Returns the same as `hashUnsignedTransaction`, or with a signature `hashSignedTransaction`. For hot paths: the metadata must already be
+ * parsed.
  */
 export function hashParsedTransaction(metadata: TxMetadata, signature?: EcdsaSignature): Bytes {
   return keccak_256(encode(metadata, signature && toScalars(signature)))

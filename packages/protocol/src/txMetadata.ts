@@ -4,7 +4,7 @@ import { anyCase, checked, data, type Infer, natural, object, parse, positive, w
 
 const MAX_DATA_BYTES = 131_072
 
-/** Of decimals without leading zeros. */
+/** Decimals without leading zeros. */
 const isAtMost = (value: string, most: string) =>
   value.length < most.length || (value.length === most.length && value <= most)
 
@@ -15,8 +15,8 @@ function amount(bits: bigint) {
 }
 
 /**
- * The fields of the EIP-1559 transaction that a digest stands for; they travel beside it. The access list is empty. Amounts
- * are decimal strings in wei, since JSON numbers end at 2^53.
+ * The fields of the EIP-1559 transaction of a digest. The access list is empty. Amounts are decimal strings in wei, because JSON numbers
+ * are exact only up to 2^53.
  */
 export const txMetadata = checked(
   object({
@@ -29,17 +29,17 @@ export const txMetadata = checked(
     maxFeePerGas: amount(256n),
     maxPriorityFeePerGas: amount(256n),
   }),
-  // EIP-1559: any other such transaction is invalid, so its signature could serve no purpose.
+  // EIP-1559: a transaction with a larger priority fee is invalid.
   ({ maxFeePerGas, maxPriorityFeePerGas }) => isAtMost(maxPriorityFeePerGas, maxFeePerGas),
 )
 export type TxMetadata = Infer<typeof txMetadata>
 
-/** Narrows to metadata from which one transaction can be built. Hex digits may be of either case. */
+/** Narrows to metadata that describe a valid transaction. Hex may be in either case. */
 export function assertTxMetadata(value: unknown): asserts value is TxMetadata {
   parse(txMetadata, value, invalid)
 }
 
-/** Reads metadata into its one spelling, with hex in lower case: the form that is stored and goes into receipts. */
+/** Parses metadata and writes hex in lower case: the form for storage and receipts. */
 export function parseTxMetadata(value: unknown): TxMetadata {
   const metadata = parse(txMetadata, value, invalid)
   return { ...metadata, to: metadata.to.toLowerCase() as Hex, data: metadata.data.toLowerCase() as Hex }

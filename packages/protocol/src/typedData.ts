@@ -31,7 +31,7 @@ export const typedData = object({
 })
 export type TypedData = Infer<typeof typedData>
 
-/** EIP-712, "Definition of domainSeparator": these, in this order, those that a domain has. */
+/** EIP-712, "Definition of domainSeparator": the possible members of a domain, in order. */
 const DOMAIN_MEMBERS = [
   { name: 'name', type: 'string' },
   { name: 'version', type: 'string' },
@@ -41,14 +41,13 @@ const DOMAIN_MEMBERS = [
 ] as const
 
 const DOMAIN = 'EIP712Domain'
-/** 2^256 has 78 digits in decimal. The bounds keep BigInt from reading kilobytes. */
+/** 2^256 has 78 digits in decimal. The limits keep BigInt from parsing kilobytes. */
 const DECIMAL = /^(?:0|-?[1-9]\d{0,77})$/
 const HEX_INTEGER = /^0x[0-9a-fA-F]{1,64}$/
 
 /**
- * The digest that a wallet key signs for typed data: EIP-712, keccak256(0x1901 ‖ domainSeparator ‖ hashStruct(message)). The first
- * byte is no RLP list and no EIP-2718 type, so the digest is of no transaction. Whatever could be read in two ways, or would be left
- * out of the hash, is refused.
+ * The digest to sign for typed data: EIP-712, keccak256(0x1901 ‖ domainSeparator ‖ hashStruct(message)). No RLP list and no EIP-2718 type
+ * starts with this byte, so it can't be the digest of a transaction. Rejects everything that is ambiguous or wouldn't be hashed.
  */
 export function hashTypedData(given: TypedData): Bytes {
   assertOffChainContent(given, invalid)
@@ -60,20 +59,20 @@ export function hashTypedData(given: TypedData): Bytes {
   const { [DOMAIN]: domainType, ...others } = types
   const structs = parseStructs(others, invalid)
   const primary = typeof primaryType === 'string' ? structs.get(primaryType) : undefined
-  if (primary === undefined) throw invalid('primaryType is none of the types')
+  if (primary === undefined) throw invalid('primaryType is not in types')
   return keccak_256(
     concatBytes(Uint8Array.of(0x19, 0x01), hashDomain(domain, domainType), hashStruct(structs, primary, message)),
   )
 }
 
-/** `givenType` is `EIP712Domain` among the types, where it is there. It may say only what the domain's own members say. */
+/** `givenType` is `EIP712Domain`, if the types include it. It must have exactly the domain's members. */
 function hashDomain(domain: unknown, givenType: unknown): Bytes {
   if (!isPlainObject(domain)) throw invalid('domain is not an object')
   const members = DOMAIN_MEMBERS.filter(({ name }) => Object.hasOwn(domain, name))
-  // EIP-712 asks for one or more: a signature that belongs to no domain is good in all of them.
+  // EIP-712 requires one or more: a signature without a domain is valid in all domains.
   if (members.length === 0) throw invalid('domain is empty')
   if (givenType !== undefined && !equalBytes(toCanonicalJson(givenType), toCanonicalJson(members))) {
-    throw invalid('types: EIP712Domain is not that of the domain')
+    throw invalid('types: EIP712Domain does not match the domain')
   }
   const struct = parseStruct(DOMAIN, members, invalid)
   return hashStruct(createStructs(new Map([[DOMAIN, struct]]), invalid), struct, domain)
@@ -81,7 +80,7 @@ function hashDomain(domain: unknown, givenType: unknown): Bytes {
 
 function hashStruct(structs: Structs, struct: Struct, value: unknown): Bytes {
   const names = struct.members.map(({ name }) => name)
-  if (!hasExactMembers(value, names)) throw invalid('a struct has not exactly its members')
+  if (!hasExactMembers(value, names)) throw invalid('a struct does not have exactly its members')
   const words = struct.members.map(({ name, type }) => encodeValue(structs, type, value[name]))
   return structs.hash(concatBytes(structs.hashType(struct.name), ...words))
 }
@@ -96,11 +95,11 @@ function encodeValue(structs: Structs, type: ValueType, value: unknown): Bytes {
     }
     case 'array': {
       if (!Array.isArray(value)) throw invalid('an array is not a list')
-      if (type.length !== undefined && value.length !== type.length) throw invalid('an array has another length')
+      if (type.length !== undefined && value.length !== type.length) throw invalid('an array has the wrong length')
       return structs.hash(concatBytes(...value.map((item: unknown) => encodeValue(structs, type.item, item))))
     }
     case 'string':
-      if (typeof value !== 'string') throw invalid('a string is none')
+      if (typeof value !== 'string') throw invalid('a value is not a string')
       return structs.hash(new TextEncoder().encode(value))
     case 'bytes':
       return structs.hash(toBytes(value))
@@ -109,7 +108,7 @@ function encodeValue(structs: Structs, type: ValueType, value: unknown): Bytes {
     case 'address':
       return toWord(toBytes(value, 20), 12)
     case 'bool':
-      if (typeof value !== 'boolean') throw invalid('a bool is none')
+      if (typeof value !== 'boolean') throw invalid('a value is not a bool')
       return toWord(Uint8Array.of(value ? 1 : 0), 31)
     default:
       return encodeInteger(type, value)
@@ -120,18 +119,18 @@ function encodeValue(structs: Structs, type: ValueType, value: unknown): Bytes {
 function encodeInteger({ kind, bits }: { kind: 'uint' | 'int'; bits: number }, value: unknown): Bytes {
   const integer = parseInteger(value)
   const [min, end] = kind === 'uint' ? [0n, 1n << BigInt(bits)] : [-(1n << BigInt(bits - 1)), 1n << BigInt(bits - 1)]
-  if (integer === undefined || integer < min || integer >= end) throw invalid('an integer is none, or out of range')
+  if (integer === undefined || integer < min || integer >= end) throw invalid('an integer is malformed or out of range')
   return fromHex(BigInt.asUintN(256, integer).toString(16).padStart(64, '0'))
 }
 
 function parseInteger(value: unknown): bigint | undefined {
-  // Above 2^53 a number is whatever its reader rounded it to; -0 is a second spelling of 0.
+  // Above 2^53, the parser has rounded the number. -0 is a second spelling of 0.
   if (typeof value === 'number') return Number.isSafeInteger(value) && !Object.is(value, -0) ? BigInt(value) : undefined
   return typeof value === 'string' && (DECIMAL.test(value) || HEX_INTEGER.test(value)) ? BigInt(value) : undefined
 }
 
 function toBytes(value: unknown, length?: number): Bytes {
-  if (!isPrefixedHex(value, length)) throw invalid('bytes are none, or of another length')
+  if (!isPrefixedHex(value, length)) throw invalid('bytes are malformed or have the wrong length')
   return fromPrefixedHex(value)
 }
 
@@ -141,7 +140,7 @@ function toWord(bytes: Uint8Array, offset: number): Bytes {
   return word
 }
 
-/** Details name no member and no value: off-chain content goes into no log. */
+/** Details never name members or values: off-chain content must not appear in logs. */
 function invalid(details: string) {
   return new ServiceError<ProtocolErrorCode>('invalid_typed_data', 'invalid typed data', { details })
 }

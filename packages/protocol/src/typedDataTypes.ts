@@ -1,11 +1,11 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { type Infer, isOf, object, string } from './schema.ts'
 
-/** A member of a struct, as `types` lists it. */
+/** A member of a struct in `types`. */
 export const typedDataMember = object({ name: string(), type: string() })
 export type TypedDataMember = Infer<typeof typedDataMember>
 
-/** What a value is read as. */
+/** The parsed type of a value. */
 export type ValueType =
   | { kind: 'bool' | 'address' | 'bytes' | 'string' }
   | { kind: 'uint' | 'int'; bits: number }
@@ -13,35 +13,35 @@ export type ValueType =
   | { kind: 'struct'; name: string }
   | { kind: 'array'; item: ValueType; length?: number }
 
-/** A struct whose members have known types. `text` is its own part of EIP-712's `encodeType`. */
+/** A struct whose members have known types. `text` is its part of EIP-712's `encodeType`. */
 export type Struct = { name: string; members: readonly { name: string; type: ValueType }[]; text: string }
 
 export type Structs = {
   get(name: string): Struct | undefined
-  /** EIP-712 `typeHash`: over the struct and all that it refers to, those in the order of their names. */
+  /** EIP-712 `typeHash`: over the struct and all structs that it refers to, sorted by name. */
   hashType(name: string): Uint8Array
-  /** Keccak-256, as long as all of it together is not too much. */
+  /** Keccak-256 with a limit on the total input. */
   hash(bytes: Uint8Array): Uint8Array<ArrayBuffer>
 }
 
 type Fail = (details: string) => Error
 
 const MAX_DEPTH = 16
-/** What Keccak-256 takes in at a time. */
+/** The block size of Keccak-256, in bytes. */
 const BLOCK_BYTES = 136
 /**
- * Some tens of milliseconds. A list of all the numbers that fit into 32 KiB is below it; ten thousand strings, or hundreds of structs
- * that refer to one long type, would keep the thread that signs for everybody.
+ * Some tens of milliseconds. Enough for a list of all the numbers that fit into 32 KiB. Ten thousand strings, or hundreds of structs that
+ * refer to one long type, would block the signing thread for all users.
  */
 const MAX_BLOCKS = 4096
 const IDENTIFIER = /^[A-Za-z_]\w*$/
 const TYPE = /^([A-Za-z_]\w*)((?:\[(?:[1-9]\d*)?\])*)$/
-/** Every name that is, or looks like, a type of the language: as the name of a struct it would be read in two ways. */
+/** Every name that is, or looks like, a built-in type. As a struct's name it would be ambiguous. */
 const RESERVED = /^(?:bool|address|string|bytes\d*|u?int\d*|u?fixed(?:\d+x\d+)?|function|EIP712Domain)$/
 
 /**
- * Reads the structs of EIP-712 typed data. Every type is checked, also those that the primary type does not reach: each is known,
- * none contains itself, and none is nested deeper than 16, structs and arrays counted.
+ * Parses the structs of EIP-712 typed data. Checks every type, also those that the primary type doesn't reach: each is known, none contains
+ * itself, and structs and arrays are nested at most 16 deep.
  */
 export function parseStructs(types: Record<string, unknown>, fail: Fail): Structs {
   const structs = new Map<string, Struct>()
@@ -52,7 +52,7 @@ export function parseStructs(types: Record<string, unknown>, fail: Fail): Struct
   const depths = new Map<string, number>()
   for (const name of structs.keys()) measureStruct(name, [])
 
-  /** `open` are the structs around this one: with the limit it keeps the recursion short, whatever the types. */
+  /** `open` are the enclosing structs. Together with the limit, it bounds the recursion. */
   function measureStruct(name: string, open: readonly string[]): number {
     const known = depths.get(name)
     if (known !== undefined) return known
@@ -75,7 +75,7 @@ export function parseStructs(types: Record<string, unknown>, fail: Fail): Struct
   return createStructs(structs, fail)
 }
 
-/** Structs with their hashes, each made once. */
+/** Structs with their hashes, each computed once. */
 export function createStructs(structs: ReadonlyMap<string, Struct>, fail: Fail): Structs {
   const hashes = new Map<string, Uint8Array>()
   let blocks = 0
@@ -102,10 +102,10 @@ export function createStructs(structs: ReadonlyMap<string, Struct>, fail: Fail):
   }
 }
 
-/** The struct and all that it refers to, directly or not. */
+/** The struct and all structs that it refers to, directly or indirectly. */
 function findReferences(structs: ReadonlyMap<string, Struct>, name: string): Set<string> {
   const found = new Set([name])
-  // A set can grow while it is read: each name is visited once.
+  // A set can grow during iteration: each name is visited once.
   for (const one of found) {
     for (const { type } of structs.get(one)?.members ?? []) {
       const inner = toInnermost(type)
@@ -119,12 +119,12 @@ function toInnermost(type: ValueType): ValueType {
   return type.kind === 'array' ? toInnermost(type.item) : type
 }
 
-/** Reads one struct, whatever its name, and whether or not the structs that it names are there. */
+/** Parses one struct. Its name and the structs that it refers to are not checked. */
 export function parseStruct(name: string, members: unknown, fail: Fail): Struct {
   if (!Array.isArray(members)) throw fail('types: a struct is not a list of members')
   const names = new Set<string>()
   const parsed = members.map((member: unknown) => {
-    if (!isOf(typedDataMember, member)) throw fail('types: a member has not exactly a name and a type')
+    if (!isOf(typedDataMember, member)) throw fail('types: a member does not have exactly a name and a type')
     if (!IDENTIFIER.test(member.name) || names.has(member.name)) throw fail('types: a member may not have this name')
     names.add(member.name)
     return { name: member.name, type: parseType(member.type, fail) }
@@ -148,7 +148,7 @@ function parseType(text: string, fail: Fail): ValueType {
   return type
 }
 
-/** `uint` and `int` without a size are refused: to Solidity they are `uint256` and `int256`, but the type's hash would differ. */
+/** Rejects `uint` and `int` without a size: Solidity treats them as `uint256` and `int256`, but the type's hash would differ. */
 function parseItemType(name: string): ValueType | undefined {
   if (name === 'bool' || name === 'address' || name === 'bytes' || name === 'string') return { kind: name }
   const [, integer, bits] = /^(uint|int)([1-9]\d*)$/.exec(name) ?? []

@@ -7,22 +7,23 @@ import { type Preimage, toPreimage } from './tags.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * HKDF info of a vault's private key. `owner` is SHA-256(iss ‖ 0x00 ‖ sub), as for the wallet of the same user; `policyHash` is SHA-256 of the
- * policy's canonical JSON. 48 bytes of HKDF-SHA-256 (no salt) become a key as those of a wallet do. Other rules are another key, so that there
- * is no record of the rules that could be changed or rolled back.
+ * HKDF info of a vault's private key. `owner` is SHA-256(iss ‖ 0x00 ‖ sub), as for the wallet of the same user; `policyHash` is SHA-256 of
+ * the
+ * policy's canonical JSON. 48 bytes of HKDF-SHA-256 (no salt) become a key, as for wallets. Different rules give a different key, so there is
+ * no stored record of the rules that could be changed or rolled back.
  */
 export function toVaultKeyInfo(fields: Preimage<'vault'>): Bytes {
   return toPreimage(preimages.vault, fields)
 }
 
-/** HKDF info of a vault's key id, of which 16 bytes are taken. */
+/** HKDF info of a vault's key ID, which is the first 16 bytes. */
 export function toVaultKeyIdInfo(fields: Preimage<'vaultKeyId'>): Bytes {
   return toPreimage(preimages.vaultKeyId, fields)
 }
 
 /**
- * The WebAuthn challenge of an approval: what a passkey signs covers nothing else of ours. The address tells two vaults of one policy
- * apart. `expiresMs` is when the approval ends, in milliseconds since 1970.
+ * The WebAuthn challenge of an approval. Passkeys sign nothing else of ours. The address distinguishes two vaults with the same policy.
+ * `expiresMs` is when the approval expires, in milliseconds since 1970.
  */
 export function computeApprovalChallenge({
   kind,

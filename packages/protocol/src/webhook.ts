@@ -6,36 +6,39 @@ import * as preimages from './preimages.ts'
 import type { TerminalProofStatus } from './proofStatus.ts'
 import { toPreimage } from './tags.ts'
 
-/* What the service tells other servers, in the form of Standard Webhooks 1.0.0: https://github.com/standard-webhooks/standard-webhooks */
+/*
+ * Events that the service sends to other servers, in the form of Standard Webhooks 1.0.0:
+ * https://github.com/standard-webhooks/standard-webhooks
+ */
 
 type ToldProof = {
   slug: string
   kind: SignatureKind
   txHash: Hex
-  /** 0 for what is signed off the chain. */
+  /** 0 for an off-chain signature. */
   chainId: number
   walletAddress: Hex
   ipfsCid: string | null
 }
 
-/** What `data` says for each type of event. Nothing in it is secret: no e-mail address, no session, no content. */
+/** `data` of each type of event. It has nothing secret: no e-mail address, session or content. */
 export type WebhookData = {
   /** The proof is public. */
   'proof.complete': ToldProof & { status: 'complete'; onchainTxHash: Hex; onchainBlockNumber: number }
-  /** The proof was given up, for the reason in `failure`. */
+  /** The proof failed, for the reason in `failure`. */
   'proof.failed': ToldProof & { status: Exclude<TerminalProofStatus, 'complete'>; failure: string | null }
-  /** Somebody signed in, with the wallet of this address. */
+  /** A user signed in, with the wallet of this address. */
   'session.created': { walletAddress: Hex }
-  /** A vault did not sign, for the reason in `code`. */
+  /** A vault refused to sign, for the reason in `code`. */
   'vault.refused': {
     walletAddress: Hex
     policyHash: string
     kind: Kind
     code: 'policy_refused' | 'approvals_missing' | 'approval_invalid'
   }
-  /** Intel's collateral for a platform could not be renewed: when it lapses, signing ends. */
+  /** Renewing Intel's collateral for a platform failed. When it expires, signing stops. */
   'collateral.lapsing': { fmspc: string; ca: 'processor' | 'platform'; lapsesAt: string }
-  /** The account that publishes proofs cannot pay for much more. */
+  /** The balance of the account that publishes proofs is low. */
   'publisher.short_of_gas': { account: Hex; chainId: number; balanceWei: string }
 }
 
@@ -48,19 +51,19 @@ export type WebhookEvent = {
 
 const PREFIX = 'whpk_'
 
-/** An Ed25519 key as receivers are given it: `whpk_` and its 32 bytes in base64. */
+/** An Ed25519 key in the form for receivers: `whpk_` and its 32 bytes in base64. */
 export function toWebhookKeyText(key: Uint8Array): string {
   return `${PREFIX}${btoa(String.fromCharCode(...key))}`
 }
 
-/** The key of such a text; undefined for any other text, and for a key that would fit many signatures. */
+/** Parses such a text. Returns undefined for other text, and for a key of small order. */
 export function parseWebhookKey(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^whpk_[A-Za-z0-9+/]{43}=$/.test(text)) return undefined
   const key = Uint8Array.from(atob(text.slice(PREFIX.length)), (character) => character.charCodeAt(0))
   return isEd25519Key(key) ? key : undefined
 }
 
-/** What a webhook's signature is over: id, seconds since 1970 and the body, with full stops between them. */
+/** The message that a webhook's signature covers: ID, seconds since 1970 and the body, joined by full stops. */
 export function toWebhookMessage(parameters: {
   id: string
   timestamp: number
@@ -70,7 +73,7 @@ export function toWebhookMessage(parameters: {
   return concatBytes(new TextEncoder().encode(`${id}.${timestamp}.`), body)
 }
 
-/** What a coordinator signs to say that a key signs the webhooks of its service. */
+/** The message that a coordinator signs to certify a key for the webhooks of its service. */
 export function toWebhookKeyMessage(key: Uint8Array): Uint8Array<ArrayBuffer> {
   return toPreimage(preimages.webhookKey, { key })
 }

@@ -1,6 +1,6 @@
-// Makes the test vectors of vaults from this package's own functions:
+// Writes the test vectors of vaults to this folder, computed with this package's functions:
 //   node -C source packages/protocol/vectors/createVaultVectors.ts
-// writes them beside this file. `src/vaultVectors.test.ts` holds the file against this script, and against code that is not ours.
+// `src/vaultVectors.test.ts` compares the file with this script and with independent code.
 
 import { writeFileSync } from 'node:fs'
 import { secp256k1 } from '@noble/curves/secp256k1.js'

@@ -1,6 +1,6 @@
-// Makes the test vectors of this package from its own functions:
+// Writes the test vectors of this package to this folder, computed with its own functions:
 //   node -C source packages/protocol/vectors/createVectors.ts
-// writes them beside this file. `src/vectors.test.ts` holds the file against this script, and against code that is not ours.
+// `src/vectors.test.ts` compares the file with this script and with independent code.
 
 import { writeFileSync } from 'node:fs'
 import { ed25519 } from '@noble/curves/ed25519.js'
@@ -58,7 +58,7 @@ const satelliteSecret = fromHex('4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba62
 const walletSecret = fromHex('ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
-/** Bytes that are nothing but recognisable: the hash of a name. */
+/** Recognizable dummy bytes: the hash of a name. */
 const sample = (name: string) => sha256(new TextEncoder().encode(name))
 
 const transactions: { name: string; txMetadata: TxMetadata }[] = [
@@ -280,7 +280,7 @@ function createEnclaveAttest(configHash: Uint8Array) {
   }
 }
 
-/** The transfer of a root secret, its backup and its recovery. The keys are no keys, only bytes in their place. */
+/** The transfer of a root secret, its backup and its recovery. The keys are dummy bytes. */
 function createRootSecret(configHash: Uint8Array) {
   const policy = {
     measurements: [{ mrTd: toHex(sample('code')) + toHex(sample('more code').subarray(0, 16)) }],
@@ -392,7 +392,7 @@ function createEntropy() {
 function createTransaction({ name, txMetadata }: (typeof transactions)[number]) {
   const digest = hashUnsignedTransaction(txMetadata)
   const recovered = secp256k1.sign(digest, walletSecret, { prehash: false, format: 'recovered' })
-  // noble has the parity first and as 0 or 1.
+  // noble writes the parity first, as 0 or 1.
   const signature = concatBytes(recovered.subarray(1), Uint8Array.of(27 + (recovered[0] as number)))
   const publicKey = recoverPublicKey(digest, signature)
   return {

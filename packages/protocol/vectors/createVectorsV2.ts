@@ -1,6 +1,6 @@
-// Makes the test vectors of receipts of version 2 from this package's own functions:
+// Writes the test vectors of receipts of version 2 to this folder, computed with this package's functions:
 //   node -C source packages/protocol/vectors/createVectorsV2.ts
-// writes them beside this file. `src/vectorsV2.test.ts` holds the file against this script, and against code that is not ours.
+// `src/vectorsV2.test.ts` compares the file with this script and with independent code.
 
 import { writeFileSync } from 'node:fs'
 import { bls12_381 } from '@noble/curves/bls12-381.js'
@@ -42,10 +42,10 @@ import v1 from './protocol-v1.vectors.json' with { type: 'json' }
 import { version2Tags } from './version2Tags.ts'
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
-/** Bytes that are nothing but recognisable: the hash of a name. */
+/** Recognizable dummy bytes: the hash of a name. */
 const sample = (name: string) => sha256(new TextEncoder().encode(name))
 
-/** Every vector, as plain JSON. Keys, the transaction and the satellite's sample are those of version 1. */
+/** Every vector, as plain JSON. Keys, the transaction and the sample are those of version 1. */
 export function createVectorsV2() {
   const beacon = createBeacon()
   const openings = createOpenings()
@@ -147,7 +147,7 @@ function createOpenings() {
   return openings as [(typeof openings)[number], (typeof openings)[number]]
 }
 
-/** Files of one opening: those with another spelling of a number are refused, though JSON parsers read the same value. */
+/** Spellings of one opening. Other spellings of a number are rejected, though JSON parsers read the same value. */
 function createOpeningTexts({ content, signature }: Opening) {
   const json = text(toCanonicalJson({ content, signature }))
   const respell = (number: string) => json.replace('"chainId":1', `"chainId":${number}`)

@@ -1,4 +1,4 @@
 import { type Tag, tags } from '../src/index.ts'
 
-/** The tags of vaults: their vectors are a file of their own. */
+/** The tags of vaults, whose vectors are in a separate file. */
 export const vaultTags: readonly Tag[] = [tags.vault, tags.vaultKeyId, tags.approval]

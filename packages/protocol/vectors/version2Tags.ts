@@ -1,6 +1,6 @@
 import { type Tag, tags } from '../src/index.ts'
 
-/** The tags that came with receipts of version 2, with logs and with webhooks: the file of version 1 stays as it is. */
+/** The tags of receipts of version 2, logs and webhooks. They are not in the vectors of version 1, which don't change. */
 export const version2Tags: readonly Tag[] = [
   tags.signingV2,
   tags.subject,
