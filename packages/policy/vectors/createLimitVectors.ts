@@ -14,7 +14,7 @@ const toKeys = (count: number) =>
   Array.from({ length: count }, (_, index) => toHex(ed25519.getPublicKey(sample(`witness ${index}`)))).toSorted()
 
 /** Null for a policy, otherwise the error code. */
-export function judgePolicy(json: string): string | null {
+export function parseOrReject(json: string): string | null {
   try {
     parsePolicy(new TextEncoder().encode(json))
     return null
@@ -124,7 +124,7 @@ export function createLimitVectors() {
     ],
     policies: createPolicies().map(([name, policy]) => {
       const json = new TextDecoder().decode(toCanonicalJson(policy))
-      return { name, code: judgePolicy(json), json }
+      return { name, code: parseOrReject(json), json }
     }),
     approvals: createClientData(),
   }

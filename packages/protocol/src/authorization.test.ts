@@ -25,7 +25,7 @@ const scalar = (value: bigint | number): Hex => (BigInt(value) === 0n ? '0x' : t
 const toWholeBytes = (hex: Hex): Hex => (hex.length % 2 === 0 ? hex : `0x0${hex.slice(2)}`)
 
 describe('EIP-7702', () => {
-  test('2,000 random authorizations hash as viem has them', () => {
+  test('hashes 2,000 random authorizations like viem', () => {
     fc.assert(
       fc.property(authorization, (one) => {
         expect(`0x${toHex(hashAuthorization(one))}`).toBe(hashWithViem(one))
@@ -34,7 +34,7 @@ describe('EIP-7702', () => {
     )
   })
 
-  test('what an account signs is over this digest, and is named by keccak256(RLP) of all six', async () => {
+  test('an account signs this digest, and the event has keccak256(RLP) of all six fields', async () => {
     const account = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
     for (const [index, one] of fc.sample(authorization, 30).entries()) {
       const signature = await account.sign({ hash: `0x${toHex(hashAuthorization(one))}` })
@@ -48,7 +48,7 @@ describe('EIP-7702', () => {
     }
   })
 
-  test('an address of upper case is the same', () => {
+  test('accepts an address in upper case', () => {
     const upper = { ...good, address: `0x${address.slice(2).toUpperCase()}` as Hex }
     expect(hashAuthorization(upper)).toEqual(hashAuthorization(good))
     expect(parseAuthorization(upper)).toEqual(good)
@@ -73,8 +73,8 @@ test.each<[string, unknown]>([
   expect(() => assertAuthorizationAllowed(value as Authorization, [address])).toThrow(withCode('invalid_request'))
 })
 
-describe('allowed is', () => {
-  test('code on the list, on one chain', () => {
+describe('allowed authorizations', () => {
+  test('allows code on the list, on one chain', () => {
     expect(() => assertAuthorizationAllowed(good, [`0x${'22'.repeat(20)}`, address])).not.toThrow()
   })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { concatBytes, equalBytes, isZero } from './bytes.ts'
 
-test('joining keeps order and leaves the parts alone', () => {
+test('concatBytes keeps the order and does not change its arguments', () => {
   const part = new Uint8Array([1, 2])
   const joined = concatBytes(part, new Uint8Array(), new Uint8Array([3]))
   joined[0] = 9
@@ -9,14 +9,14 @@ test('joining keeps order and leaves the parts alone', () => {
   expect([...part]).toEqual([1, 2])
 })
 
-test('bytes are equal only at the same length and in every place', () => {
+test('bytes are equal only with the same length and the same values', () => {
   expect(equalBytes(new Uint8Array([1, 2]), new Uint8Array([1, 2]))).toBe(true)
   expect(equalBytes(new Uint8Array([1, 2]), new Uint8Array([1, 3]))).toBe(false)
   expect(equalBytes(new Uint8Array([1, 2]), new Uint8Array([1, 2, 0]))).toBe(false)
   expect(equalBytes(new Uint8Array(), new Uint8Array())).toBe(true)
 })
 
-test('zero means every byte', () => {
+test('isZero is true only if every byte is zero', () => {
   expect(isZero(new Uint8Array(3))).toBe(true)
   expect(isZero(new Uint8Array([0, 0, 1]))).toBe(false)
 })

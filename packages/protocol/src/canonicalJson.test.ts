@@ -9,18 +9,18 @@ const parse = (text: string) => parseCanonicalJson(encode(text), { maxBytes: 102
 const nest = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
 describe('canonical JSON (RFC 8785)', () => {
-  test('§3.2.2 and appendix B: numbers and strings have one spelling', () => {
+  test('§3.2.2 and appendix B: writes numbers and strings in canonical form', () => {
     const numbers = [333333333.3333333, 1e30, 4.5, 2e-3, 0.000000000000000000000000001, -0, 5e-324, 9007199254740992]
     expect(decode(toCanonicalJson(numbers))).toBe('[333333333.3333333,1e+30,4.5,0.002,1e-27,0,5e-324,9007199254740992]')
     expect(decode(toCanonicalJson('\u20ac$\u000f\nA\'B"\\\\"/'))).toBe('"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"')
   })
 
-  test('§3.2.3: members are in the order of UTF-16 code units', () => {
+  test('§3.2.3: sorts members by UTF-16 code units', () => {
     const value = { '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\u{1f600}': 5, '\u0080': 6, '\u00f6': 7 }
     expect(decode(toCanonicalJson(value))).toBe('{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}')
   })
 
-  test('any JSON value goes there and back', () => {
+  test('any JSON value survives a round trip', () => {
     const jsonValue = fc.jsonValue({ maxDepth: 4 })
     fc.assert(
       fc.property(jsonValue, (value) => {
@@ -33,7 +33,7 @@ describe('canonical JSON (RFC 8785)', () => {
 
   const cycle: unknown[] = []
   cycle.push({ cycle })
-  // With a limit on depth alone, this one would take 2^64 steps.
+  // With only a depth limit, this one would take 2^64 steps.
   const branching: unknown[] = []
   branching.push(branching, branching)
   test.each([
@@ -67,7 +67,7 @@ describe('canonical JSON (RFC 8785)', () => {
     expect(() => toCanonicalJson(value)).toThrow(withCode('not_canonicalizable'))
   })
 
-  test('takes the neighbours of what it refuses', () => {
+  test('accepts the nearest valid values', () => {
     const shared = { a: 1 }
     expect(decode(toCanonicalJson([shared, shared]))).toBe('[{"a":1},{"a":1}]')
     expect(decode(toCanonicalJson('\ud83d\ude00'))).toBe('"😀"')
@@ -76,7 +76,7 @@ describe('canonical JSON (RFC 8785)', () => {
 })
 
 describe('parsing canonical JSON', () => {
-  test('takes the one spelling', () => {
+  test('accepts the canonical form', () => {
     expect(parse('{"a":[1,true,null,"x"],"b":{}}')).toEqual({ a: [1, true, null, 'x'], b: {} })
   })
 
@@ -107,7 +107,7 @@ describe('parsing canonical JSON', () => {
     expect(() => parse(text)).toThrow(withCode('json_not_canonical'))
   })
 
-  test('refuses bytes that are not UTF-8', () => {
+  test('rejects bytes that are not UTF-8', () => {
     for (const bytes of [
       [0x22, 0xff, 0x22],
       [0x22, 0xc0, 0x80, 0x22],
@@ -120,7 +120,7 @@ describe('parsing canonical JSON', () => {
     }
   })
 
-  test('refuses one byte too many, before reading', () => {
+  test('rejects one byte too many before parsing', () => {
     expect(parseCanonicalJson(encode('"abc"'), { maxBytes: 5 })).toBe('abc')
     expect(() => parseCanonicalJson(encode('"abc"'), { maxBytes: 4 })).toThrow(withCode('json_not_canonical'))
     expect(() => parseCanonicalJson(encode('1'), { maxBytes: Number.NaN })).toThrow(withCode('json_not_canonical'))

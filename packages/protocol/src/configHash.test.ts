@@ -16,13 +16,13 @@ const config: EnclaveConfig = {
 }
 
 describe('hash of the enclave configuration', () => {
-  test('is SHA-256 over canonical JSON', () => {
+  test('is SHA-256 of the canonical JSON', () => {
     const json =
       '{"caSet":"public","callerPolicy":"snp","issuers":[{"audience":"app","issuer":"https://a.example","jwksOrigin":"https://keys.a.example"},{"audience":"app","issuer":"https://b.example","jwksOrigin":"https://b.example"}],"quoteSource":"configfs","rootSecret":"dstack","version":"1.0.0"}'
     expect(toHex(hashEnclaveConfig(config))).toBe(createHash('sha256').update(json).digest('hex'))
   })
 
-  test('does not depend on the order in which members were written', () => {
+  test('does not depend on the order of the members', () => {
     const reversed = Object.fromEntries(Object.entries(config).reverse()) as EnclaveConfig
     expect(toHex(hashEnclaveConfig(reversed))).toBe(toHex(hashEnclaveConfig(config)))
   })
@@ -54,7 +54,7 @@ describe('hash of the enclave configuration', () => {
     expect(() => hashEnclaveConfig(value as EnclaveConfig)).toThrow(withCode('enclave_config_malformed'))
   })
 
-  test('refuses text that has no UTF-8', () => {
+  test('rejects text that UTF-8 cannot encode', () => {
     expect(() => hashEnclaveConfig({ ...config, version: '\ud800' })).toThrow(withCode('not_canonicalizable'))
   })
 })

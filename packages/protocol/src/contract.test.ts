@@ -35,7 +35,7 @@ const letters = (text: string) => Buffer.from(text, 'latin1').toString('hex')
 const paddedRight = (hex: string) => hex.padEnd(Math.ceil(hex.length / 64) * 64, '0')
 
 describe('ServiceAttestations', () => {
-  test('the ABI is the one of the design', () => {
+  test('the ABI matches the specification', () => {
     expect(serviceAttestationsAbi.map(({ name }) => name)).toEqual(['AttestationPublished', 'publish', 'publishBatch'])
     const written = parseAbi([
       'event AttestationPublished(address indexed wallet, bytes32 indexed txHash, string ipfsCid)',
@@ -53,13 +53,13 @@ describe('ServiceAttestations', () => {
     )
   })
 
-  test('the topic is the hash of the signature', () => {
+  test('the topic is the hash of the event signature', () => {
     expect(attestationPublishedTopic).toBe(toEventSelector('AttestationPublished(address,bytes32,string)'))
   })
 })
 
 describe('AttestationPublished', () => {
-  test('is read as viem writes and reads it', () => {
+  test('agrees with viem in both directions', () => {
     const cid = fc.string({
       unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
       minLength: 1,
@@ -82,7 +82,7 @@ describe('AttestationPublished', () => {
     expect(parseAttestationPublished(encode({ wallet, txHash, ipfsCid })).ipfsCid).toBe(ipfsCid)
   })
 
-  test('hex digits may be of either case', () => {
+  test('accepts hex digits in either case', () => {
     const { topics, data } = encode({ wallet, txHash, ipfsCid })
     const upper = (hex: Hex) => `0x${hex.slice(2).toUpperCase()}`
     expect(parseAttestationPublished({ topics: topics.map(upper), data: upper(data) })).toEqual({
@@ -99,7 +99,7 @@ describe('AttestationPublished', () => {
     data: `0x${word(32)}${word(length)}${paddedRight(hex)}`,
   })
 
-  test('the neighbours below begin from a good log', () => {
+  test('parses the valid log that the cases below start from', () => {
     expect(parseAttestationPublished(withText(letters(ipfsCid)))).toEqual({ wallet, txHash, ipfsCid })
     expect(withText(letters(ipfsCid)).data).toBe(data)
   })

@@ -30,7 +30,7 @@ function createWitness(round: number, dst?: string): DrandWitness {
 
 const witness = createWitness(1000)
 
-test('round 1,000 of quicknet, as the League of Entropy signed it', () => {
+test('verifies round 1,000 of quicknet', () => {
   const signed = {
     publicKey:
       '83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a',
@@ -41,7 +41,7 @@ test('round 1,000 of quicknet, as the League of Entropy signed it', () => {
   expect(isRoundSigned({ ...signed, round: 1001 })).toBe(false)
 })
 
-test('a round of the beacon is one; the first was due at the genesis', () => {
+test('accepts a round of the beacon; round 1 is due at the genesis', () => {
   expect(verifyDrandWitness(beacon, witness)).toBe(true)
   const first = createWitness(1)
   expect(first.timestamp).toBe('2025-06-15T15:06:40.000Z')
@@ -65,14 +65,14 @@ test.each<[string, Partial<DrandWitness>]>([
   expect(verifyDrandWitness(beacon, { ...witness, ...change })).toBe(false)
 })
 
-test('a witness under a key at infinity is refused, which any signature at infinity would fit', () => {
+test('rejects the key at infinity, which any signature at infinity would fit', () => {
   const infinite = { ...beacon, key: `c0${'00'.repeat(95)}` }
   const signatureHex = `c0${'00'.repeat(47)}`
   const forged = { ...witness, publicKey: infinite.key, signatureHex }
   expect(verifyDrandWitness(infinite, forged)).toBe(false)
 })
 
-test('a witness has exactly its members, each in its form', () => {
+test('accepts a sample with exactly its members, each in its form', () => {
   expect(isDrandWitness(witness)).toBe(true)
   const { chainHash: _, ...less } = witness
   const wrong = [null, [], less, { ...witness, more: 1 }, { ...witness, kind: 'satellite' }, { ...witness, source: '' }]

@@ -123,9 +123,9 @@ export function isRoundSigned(signed: { publicKey: string; round: number; signat
  * Whether a key is a point of the right subgroup, not infinity, in canonical encoding. The check takes 13 milliseconds. Results are cached,
  * because settings and policies repeat the same few keys.
  */
-export const isDrandKey = rememberGood(judgeDrandKey, 64)
+export const isDrandKey = rememberGood(checkDrandKey, 64)
 
-function judgeDrandKey(key: string): boolean {
+function checkDrandKey(key: string): boolean {
   try {
     const point = bls12_381.G2.Point.fromBytes(fromHex(key))
     point.assertValidity()

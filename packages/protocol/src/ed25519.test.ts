@@ -40,7 +40,7 @@ describe('Ed25519 (RFC 8032)', () => {
     for (const [key, mark, text] of cases) expect(verifyEd25519(key, mark, text)).toBe(true)
   })
 
-  test('what Node signs holds, and one changed bit anywhere does not', () => {
+  test('accepts Node’s signatures, and rejects them after any changed bit', () => {
     const seed = Buffer.from('302e020100300506032b657004220420'.concat('4c'.repeat(32)), 'hex')
     const privateKey = createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' })
     const jwk = privateKey.export({ format: 'jwk' })
@@ -59,7 +59,7 @@ describe('Ed25519 (RFC 8032)', () => {
     )
   })
 
-  test('§5.1.7: S + L is a second spelling and is refused', () => {
+  test('§5.1.7: rejects S + L, a second spelling', () => {
     const s = BigInt(`0x${Buffer.from(signature.slice(32)).reverse().toString('hex')}`)
     const second = Uint8Array.from([...signature.subarray(0, 32), ...toLittleEndian(s + L)])
     expect(verifyEd25519(publicKey, second, message)).toBe(false)
@@ -68,7 +68,7 @@ describe('Ed25519 (RFC 8032)', () => {
     ).toBe(true)
   })
 
-  test('keys of small order, for which one signature fits every message, are refused', () => {
+  test('rejects keys of small order, for which one signature fits every message', () => {
     const identity = toLittleEndian(1n)
     const mark = Uint8Array.from([...identity, ...new Uint8Array(32)])
     for (const y of ['01', 'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f', '00']) {
@@ -76,13 +76,13 @@ describe('Ed25519 (RFC 8032)', () => {
     }
   })
 
-  test('§5.1.3: y = p + 1 is a second spelling of 1 and is refused', () => {
+  test('§5.1.3: rejects y = p + 1, a second spelling of 1', () => {
     const p = 2n ** 255n - 19n
     const mark = Uint8Array.from([...toLittleEndian(p + 1n), ...new Uint8Array(32)])
     expect(verifyEd25519(toLittleEndian(p + 1n), mark, message)).toBe(false)
   })
 
-  test('bytes of any length, and no bytes at all, give an answer', () => {
+  test('never throws, for bytes of any length and for other values', () => {
     for (const length of [0, 31, 33, 63, 64, 65, 1000]) {
       const bytes = new Uint8Array(length)
       if (length !== 32) expect(verifyEd25519(bytes, signature, message)).toBe(false)

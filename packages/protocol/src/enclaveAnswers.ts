@@ -156,9 +156,9 @@ const signedStatement = {
 
 /** The index of the batch in the response, and of the leaf in the batch. */
 const placed = { batch: natural, leafIndex: natural }
-export type Placed = { batch: number; leafIndex: number }
+export type LeafPosition = { batch: number; leafIndex: number }
 
-export type SignItemResult = SignItemError | (SignedStatement & Placed)
+export type SignItemResult = SignItemError | (SignedStatement & LeafPosition)
 
 /** Results in the order of the items. Items of one call may fall into several batches. */
 export const signItemsResponse = object({

@@ -6,37 +6,37 @@ import { toHex } from './hex.ts'
 
 const sample = { value: new Uint8Array(32).fill(0x11), timestampMs: 0x0102030405, sequence: 7 }
 
-test('a satellite signs tag, value, time and sequence', () => {
+test('a source’s signature covers tag, value, time and sequence', () => {
   const tag = Buffer.from('countersign/entropy/v1\0').toString('hex')
   expect(toHex(toEntropyMessage(sample))).toBe(`${tag}${'11'.repeat(32)}00000001020304050000000000000007`)
 })
 
-test('a sample is named by its SHA-256', () => {
+test('the hash of a sample is SHA-256 of its value', () => {
   expect(toHex(hashEntropy(sample.value))).toBe(createHash('sha256').update(sample.value).digest('hex'))
 })
 
-test('a value has exactly 32 bytes', () => {
+test('rejects a value of other than 32 bytes', () => {
   for (const length of [0, 31, 33]) {
     expect(() => toEntropyMessage({ ...sample, value: new Uint8Array(length) })).toThrow(withCode('invalid_length'))
     expect(() => hashEntropy(new Uint8Array(length))).toThrow(withCode('invalid_length'))
   }
 })
 
-test('time and sequence are integers that JSON carries exactly', () => {
+test('rejects times and sequences that are not safe integers', () => {
   for (const wrong of [-1, 0.5, 2 ** 53, Number.NaN]) {
     expect(() => toEntropyMessage({ ...sample, timestampMs: wrong })).toThrow(withCode('invalid_integer'))
     expect(() => toEntropyMessage({ ...sample, sequence: wrong })).toThrow(withCode('invalid_integer'))
   }
 })
 
-test('a time has one spelling, and is not before 1970', () => {
+test('accepts a time in one spelling, from 1970 on', () => {
   expect(parseTimestamp('2026-06-15T12:00:00.000Z')).toBe(Date.UTC(2026, 5, 15, 12))
   for (const text of ['2026-06-15T12:00:00Z', '2026-02-30T12:00:00.000Z', '1969-12-31T23:59:59.999Z', '']) {
     expect(parseTimestamp(text)).toBeUndefined()
   }
 })
 
-test('a time is one that Date spells alike, for every day, hour, minute and second there is or is not', () => {
+test('accepts exactly the times that Date spells the same, for every day, hour, minute and second, valid or not', () => {
   const pad = (value: number, length = 2) => String(value).padStart(length, '0')
   const isSpeltAlike = (text: string) => {
     const date = new Date(text)
@@ -86,7 +86,7 @@ test('a time is one that Date spells alike, for every day, hour, minute and seco
   }
 })
 
-test('a witness has exactly its members, each in its form', () => {
+test('accepts a sample with exactly its members, each in its form', () => {
   const witness = {
     source: 'a satellite',
     valueHex: '11'.repeat(32),

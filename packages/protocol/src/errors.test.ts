@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ServiceError } from './errors.ts'
 
-test('the message stays the short text; code, details, docs and cause stand beside it', () => {
+test('has code, details, docs and cause next to the constant message', () => {
   const cause = new Error('inner')
   const error = new ServiceError('some_code', 'some_message', { details: 'which one', cause })
   expect(error).toBeInstanceOf(Error)
@@ -11,7 +11,7 @@ test('the message stays the short text; code, details, docs and cause stand besi
   expect(new ServiceError('some_code', 'some_message')).not.toHaveProperty('cause')
 })
 
-test('it carries what the HTTP answer said, and what was signed before the failure', () => {
+test('carries the HTTP status, and the signatures made before the failure', () => {
   const signed = { txHash: '0xabc', attestationSlug: 'slug' } as const
   const error = new ServiceError('some_code', 'some_message', { status: 503, retryable: true, signed })
   expect(error).toMatchObject({ status: 503, retryable: true, signed })

@@ -4,7 +4,7 @@ import { toField, toU32be, toU64be } from './fields.ts'
 import { toHex } from './hex.ts'
 
 describe('fields of a preimage', () => {
-  test('integers are big-endian and of fixed width', () => {
+  test('writes integers big-endian in a fixed width', () => {
     expect([0, 1, 256, 0xffff_ffff].map((value) => toHex(toU32be(value)))).toEqual([
       '00000000',
       '00000001',
@@ -20,18 +20,18 @@ describe('fields of a preimage', () => {
   })
 
   test.each([-1, -0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, '1', 1n, null, undefined])(
-    '%s is no integer',
+    'rejects the integer %s',
     (value) => {
       expect(() => toU32be(value as number)).toThrow(withCode('invalid_integer'))
       expect(() => toU64be(value as number)).toThrow(withCode('invalid_integer'))
     },
   )
 
-  test('2^32 does not fit a u32', () => {
+  test('rejects 2^32 as a u32', () => {
     expect(() => toU32be(2 ** 32)).toThrow(withCode('invalid_integer'))
   })
 
-  test('a byte string has exactly its length', () => {
+  test('rejects a byte string of another length', () => {
     const bytes = new Uint8Array(32)
     expect(toField('root', bytes, 32)).toBe(bytes)
     for (const wrong of [

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { fromHex, fromPrefixedHex, isHex, isLowerPrefixedHex, toHex, toPrefixedHex } from './hex.ts'
 
-test('hex is lower case without a prefix, both ways', () => {
+test('reads and writes lower-case hex without a prefix', () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
   expect(toHex(bytes)).toBe(Buffer.from(bytes).toString('hex'))
   expect(fromHex(toHex(bytes))).toEqual(bytes)
@@ -9,7 +9,7 @@ test('hex is lower case without a prefix, both ways', () => {
   expect(toHex(new Uint8Array())).toBe('')
 })
 
-test('hex is the same where there is no Buffer', async () => {
+test('reads and writes the same hex without Buffer', async () => {
   vi.stubGlobal('Buffer', undefined)
   vi.resetModules()
   try {
@@ -26,13 +26,13 @@ test('hex is the same where there is no Buffer', async () => {
 })
 
 test.each(['0', 'AB', 'aB', '0x00', ' 00', '0g', 'g0', '0`', '0/', '0:', 'é0', '0é', 'Ā0', '0\u{1f600}0'])(
-  '%j is not hex',
+  'rejects %j',
   (text) => {
     expect(() => fromHex(text)).toThrow(expect.objectContaining({ code: 'invalid_hex' }))
   },
 )
 
-test('isHex: lower-case, whole bytes, of the length that is asked for, and never empty', () => {
+test('isHex accepts lower case and whole bytes, of the given length, and never the empty string', () => {
   expect(['00', 'abcdef01'].every((text) => isHex(text))).toBe(true)
   expect(isHex('abcd', 2)).toBe(true)
   for (const value of ['', '0', 'AB', '0x00', 'zz', ' 00', '00\n', 0, null, undefined, ['00'], new String('00')]) {
@@ -42,7 +42,7 @@ test('isHex: lower-case, whole bytes, of the length that is asked for, and never
   expect(isHex('ab\n', 1)).toBe(false)
 })
 
-test('bytes become lower-case hex with 0x, and come back from either case', () => {
+test('writes lower-case hex with 0x, and reads either case', () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
   expect(toPrefixedHex(bytes)).toBe(`0x${Buffer.from(bytes).toString('hex')}`)
   expect(toPrefixedHex(bytes.subarray(10, 12))).toBe('0x0a0b')
@@ -51,7 +51,7 @@ test('bytes become lower-case hex with 0x, and come back from either case', () =
   expect(fromPrefixedHex('0xaBCd')).toEqual(Uint8Array.of(0xab, 0xcd))
 })
 
-test('isLowerPrefixedHex: 0x and lower case, of the length that is asked for', () => {
+test('isLowerPrefixedHex accepts 0x and lower case, of the given length', () => {
   expect(isLowerPrefixedHex('0xab', 1)).toBe(true)
   expect(isLowerPrefixedHex('0xabcdef01', 4)).toBe(true)
   const texts = ['', '0x', 'ab', 'abab', '0Xab', '0xAB', '0xaB', '0xa', '0xabcd', '0xzz', '0xa\n']

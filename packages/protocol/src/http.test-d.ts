@@ -13,7 +13,7 @@ import {
   type WalletUse,
 } from './index.ts'
 
-/* Read by the type checker alone. */
+/* Only for the type checker. */
 
 expectTypeOf(toMethodAndPath<'GET /auth/me'>).parameters.toEqualTypeOf<[endpoint: 'GET /auth/me']>()
 expectTypeOf<PathParameters<'GET /proof/:slug'>>().toEqualTypeOf<{ slug: string }>()
@@ -37,7 +37,7 @@ expectTypeOf<EndpointRequest<'POST /sign/typed-data'>>().branded.toEqualTypeOf<T
 expectTypeOf<EndpointRequest<'POST /sign/authorization'>>().toEqualTypeOf<Authorization>()
 expectTypeOf<EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<EndpointResponse<'POST /sign/typed-data'>>()
 expectTypeOf<keyof EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<'signature' | 'slug' | 'opening'>()
-// All of an authorization is public: there is nothing to open.
+// An authorization is public and has no opening.
 expectTypeOf<keyof EndpointResponse<'POST /sign/authorization'>>().toEqualTypeOf<'signature' | 'slug'>()
 expectTypeOf<EndpointRequest<'POST /auth/logout'>>().toEqualTypeOf<never>()
 expectTypeOf<EndpointQuery<'GET /health/attestation'>>().toEqualTypeOf<{ nonce?: string | undefined }>()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isPrefixedHex } from './isPrefixedHex.ts'
 
-test('isPrefixedHex: 0x and whole bytes in either case, of the length that is asked for', () => {
+test('isPrefixedHex accepts 0x and whole bytes in either case, of the given length', () => {
   for (const value of ['0x', '0xab', '0xAB', '0xaBcD']) expect([value, isPrefixedHex(value)]).toEqual([value, true])
   const texts = ['', 'ab', '0Xab', '0xa', '0xabc', '0xzz', ' 0xab', '0xab\n', '0xa\n']
   for (const value of [...texts, 0, null, undefined, ['0xab'], new String('0xab')]) {

@@ -9,7 +9,7 @@ test.each(['127.0.0.1', '::1', 'localhost'])('%s is this machine', (host) => {
 })
 
 test.each(['', '0.0.0.0', '::', '[::1]', '127.0.0.1.example', 'localhost.example', 'Localhost', '10.0.0.1'])(
-  'the host %j is not',
+  'the host %j is not this machine',
   (host) => {
     expect(isLoopbackHost(host)).toBe(false)
   },
@@ -23,12 +23,12 @@ test.each([
   'http://127.0.0.1@example.org',
   'http://[::2]',
   'http://0.0.0.0',
-])('the URL %j is not', (url) => {
+])('the URL %j is not on this machine', (url) => {
   expect(isLoopbackUrl(url)).toBe(false)
 })
 
 test.each(['https://example.org', 'https://127.0.0.1', 'http://127.0.0.1:1/a', 'http://[::1]', 'http://localhost'])(
-  '%s is safe',
+  '%s is a private connection',
   (url) => {
     expect(isSafeUrl(url)).toBe(true)
     expect(isSafeUrl(new URL(url))).toBe(true)

@@ -14,7 +14,7 @@ function split(n: number): number {
   return k
 }
 
-/** RFC 6962 §2.1 and §2.1.1, word for word, over D[from:to]; each root is computed once. */
+/** RFC 6962 §2.1 and §2.1.1 word for word, over D[from:to], with a cache of roots. */
 function createNaive(leaves: Uint8Array[]) {
   const roots = new Map<string, Uint8Array>()
 
@@ -41,7 +41,7 @@ function createNaive(leaves: Uint8Array[]) {
 const makeLeaves = (size: number, seed = 0) =>
   Array.from({ length: size }, (_, index) => sha256(Buffer.from(`${seed}/${index}`)))
 
-/** The root as hex, or why there is none. */
+/** The root as hex, or the error code. */
 function tryRoot(inclusion: Parameters<typeof computeRoot>[0]): string {
   try {
     return toHex(computeRoot(inclusion))
@@ -52,7 +52,7 @@ function tryRoot(inclusion: Parameters<typeof computeRoot>[0]): string {
 }
 
 describe('Merkle tree (RFC 6962 §2.1)', () => {
-  test('the vectors of the certificate-transparency project', () => {
+  test('matches the vectors of the certificate-transparency project', () => {
     const entries = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
     const leaves = entries.map((entry) => hashTreeLeaf(fromHex(entry)))
     expect(toHex(hashTree(leaves.slice(0, 1)))).toBe('6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d')
@@ -62,7 +62,7 @@ describe('Merkle tree (RFC 6962 §2.1)', () => {
     expect(toHex(hashTree(leaves))).toBe('5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328')
   })
 
-  test('every leaf of every size from 1 to 70: root and path as the RFC has them, and the way back', () => {
+  test('for every leaf of every size from 1 to 70, root and path match the RFC, and the path leads to the root', () => {
     for (let size = 1; size <= 70; size++) {
       const leaves = makeLeaves(size)
       const { naiveRoot, naivePath } = createNaive(leaves)
@@ -80,7 +80,7 @@ describe('Merkle tree (RFC 6962 §2.1)', () => {
     }
   })
 
-  test('larger sizes at random', () => {
+  test('random larger sizes match too', () => {
     const sizeAndIndex = fc
       .integer({ min: 71, max: 3000 })
       .chain((size) => fc.tuple(fc.constant(size), fc.nat(size - 1), fc.nat(1000)))
@@ -98,7 +98,7 @@ describe('Merkle tree (RFC 6962 §2.1)', () => {
     )
   })
 
-  test('a result is the caller’s own: changing it changes no leaf', () => {
+  test('changing a result does not change the leaves', () => {
     const leaves = makeLeaves(2)
     const [only] = leaves as [Uint8Array]
     hashTree([only]).fill(0)
@@ -107,7 +107,7 @@ describe('Merkle tree (RFC 6962 §2.1)', () => {
     expect(leaves.map(toHex)).toEqual(makeLeaves(2).map(toHex))
   })
 
-  test('no tree without leaves, nor with leaves of another length', () => {
+  test('rejects an empty tree, and leaves of another length', () => {
     expect(() => hashTree([])).toThrow(withCode('inclusion_malformed'))
     expect(() => createInclusionPaths([])).toThrow(withCode('inclusion_malformed'))
     expect(() => createInclusionPath([], 0)).toThrow(withCode('inclusion_malformed'))
@@ -115,7 +115,7 @@ describe('Merkle tree (RFC 6962 §2.1)', () => {
     expect(() => hashTree([new Uint8Array(32), new Uint8Array(33)])).toThrow(withCode('invalid_length'))
   })
 
-  test.each([-1, 5, 0.5, Number.NaN, '0', null])('no path for index %s of 5', (index) => {
+  test.each([-1, 5, 0.5, Number.NaN, '0', null])('rejects index %s of 5', (index) => {
     expect(() => createInclusionPath(makeLeaves(5), index as number)).toThrow(withCode('inclusion_malformed'))
   })
 })
@@ -123,7 +123,7 @@ describe('Merkle tree (RFC 6962 §2.1)', () => {
 describe('root from a path (RFC 9162 §2.1.3.2)', () => {
   const sizes = Array.from({ length: 33 }, (_, index) => index + 1)
 
-  test('another index never leads to the root', () => {
+  test('a wrong index never leads to the root', () => {
     for (const treeSize of sizes) {
       const leaves = makeLeaves(treeSize)
       const root = toHex(hashTree(leaves))
@@ -138,7 +138,7 @@ describe('root from a path (RFC 9162 §2.1.3.2)', () => {
     }
   })
 
-  test('a path that is cut or lengthened never leads to the root', () => {
+  test('a path that is too short or too long never leads to the root', () => {
     for (const treeSize of sizes) {
       const leaves = makeLeaves(treeSize)
       for (const [leafIndex, leaf] of leaves.entries()) {
@@ -172,15 +172,15 @@ describe('root from a path (RFC 9162 §2.1.3.2)', () => {
     )
   })
 
-  test('swapped neighbours in a path do not lead to the root', () => {
+  test('swapped neighbors in a path do not lead to the root', () => {
     const leaves = makeLeaves(8)
     const [a, b, c] = createInclusionPath(leaves, 3) as [Uint8Array, Uint8Array, Uint8Array]
     const found = computeRoot({ leaf: leaves[3] as Uint8Array, leafIndex: 3, treeSize: 8, path: [b, a, c] })
     expect(toHex(found)).not.toBe(toHex(hashTree(leaves)))
   })
 
-  test('another size leads elsewhere, unless the leaf has the same turns in both trees', () => {
-    // Left or right at each step up: what a path and an index are, whatever the size.
+  test('a wrong size leads to another root, unless the leaf has the same turns in both trees', () => {
+    // Left or right at each step up, which depends on the index and the size.
     const turns = (index: number, size: number): string => {
       if (size === 1) return ''
       const k = split(size)
@@ -209,7 +209,7 @@ describe('root from a path (RFC 9162 §2.1.3.2)', () => {
       expect(tryRoot({ leaf, leafIndex, treeSize, path: path(31) })).toBe('malformed')
       expect(tryRoot({ leaf, leafIndex, treeSize, path: path(33) })).toBe('malformed')
     }
-    // The last leaf went up alone once.
+    // The last leaf moved up without a sibling once.
     expect(tryRoot({ leaf, leafIndex: 2 ** 32 - 2, treeSize, path: path(31) })).not.toBe('malformed')
     expect(tryRoot({ leaf, leafIndex: 2 ** 32 - 2, treeSize, path: path(32) })).toBe('malformed')
   })

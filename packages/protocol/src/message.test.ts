@@ -7,7 +7,7 @@ import { hashMessage, MAX_OFF_CHAIN_BYTES } from './message.ts'
 
 const ENVELOPE = '{"message":"0x"}'.length
 
-test('EIP-191, version 0x45: 2,000 random messages as viem has them, of either case', () => {
+test('EIP-191, version 0x45: hashes 2,000 random messages like viem, in either case', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, isUpper) => {
       const digits = isUpper ? toHex(bytes).toUpperCase() : toHex(bytes)
@@ -17,12 +17,12 @@ test('EIP-191, version 0x45: 2,000 random messages as viem has them, of either c
   )
 })
 
-test('the digest of "hello", and of nothing', () => {
+test('the digest of "hello", and of the empty message', () => {
   expect(toHex(hashMessage('0x68656c6c6f'))).toBe('50b2c43fd39106bafbba0da34fc430e1f91e3c96ea2acee2bc34119f92b37750')
   expect(toHex(hashMessage('0x'))).toBe('5f35dce98ba4fba25530a026ed80b2cecdaa31091ba4958b99b52ea1d068adad')
 })
 
-test('the length is of bytes and in decimal, at the edges', () => {
+test('the length is in bytes and in decimal', () => {
   for (const length of [9, 10, 99, 100, 999, 1_000, 9_999, 10_000]) {
     const raw: Hex = `0x${'ab'.repeat(length)}`
     expect(`0x${toHex(hashMessage(raw))}`).toBe(hashWithViem({ raw }))
@@ -43,7 +43,7 @@ test.each<[string, unknown]>([
   expect(() => hashMessage(message as Hex)).toThrow(withCode('invalid_message'))
 })
 
-test('a body of 32 KiB is hashed, one byte of message more is too large', () => {
+test('hashes a body of 32 KiB, and rejects one more byte as too large', () => {
   const longest: Hex = `0x${'00'.repeat((MAX_OFF_CHAIN_BYTES - ENVELOPE) / 2)}`
   expect(`0x${toHex(hashMessage(longest))}`).toBe(hashWithViem({ raw: longest }))
   expect(() => hashMessage(`${longest}00`)).toThrow(withCode('message_too_large'))

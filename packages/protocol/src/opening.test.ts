@@ -38,7 +38,7 @@ const sha256 = (...parts: (string | Buffer)[]) =>
   createHash('sha256').update(Buffer.concat(parts.map((part) => Buffer.from(part as string))))
 
 describe('commitment', () => {
-  test('is over both halves, each under its own tag and salt', () => {
+  test('covers both halves, each under its own tag and salt', () => {
     const json = `{"content":{"message":"0x68656c6c6f"},"digest":"0x${'22'.repeat(32)}","kind":"message"}`
     const c = sha256('countersign/opening-content/v1\0', Buffer.alloc(32, 0x11), json).digest()
     const bytes = Buffer.concat([Buffer.alloc(64, 0x44), Buffer.of(27)])
@@ -48,7 +48,7 @@ describe('commitment', () => {
     expect(toHex(computeCommitment(opening))).toBe(sha256('countersign/opening/v1\0', c, s).digest('hex'))
   })
 
-  test('is the same with one half withheld', () => {
+  test('stays the same with one half withheld', () => {
     for (const half of ['content', 'signature'] as const) {
       const shown = withholdHalf(opening, half)
       expect(shown[half]).toMatch(/^[0-9a-f]{64}$/)
@@ -58,7 +58,7 @@ describe('commitment', () => {
     }
   })
 
-  test('every changed byte of an opening is another commitment, or no opening', () => {
+  test('every changed byte of an opening gives another commitment, or an error', () => {
     for (const one of [
       opening,
       { content: typed, signature },
@@ -86,7 +86,7 @@ describe('commitment', () => {
 })
 
 describe('reading an opening', () => {
-  test('white space and the order of members are free', () => {
+  test('accepts any white space and order of members', () => {
     const text = JSON.stringify({ signature, content }, undefined, 2)
     expect(parseOpening(new TextEncoder().encode(text))).toEqual(opening)
     expect(parseOpening(encode({ content: typed, signature }))).toEqual({ content: typed, signature })

@@ -4,7 +4,7 @@ import { parseJson } from './parseJson.ts'
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
-test('bytes and text are read alike', () => {
+test('reads bytes and text alike', () => {
   for (const json of ['{"a":["é",1,null]}', ' 7 ', '"text"']) {
     expect(parseJson(json)).toEqual(JSON.parse(json))
     expect(parseJson(encode(json))).toEqual(JSON.parse(json))
@@ -33,7 +33,7 @@ test.each([
   expect(() => parseJson(Uint8Array.from(bytes))).toThrow(withCode('invalid_json'))
 })
 
-test('the error says nothing of what was read', () => {
+test('does not repeat the input in the error', () => {
   let error: unknown
   try {
     parseJson('{"secret": hunter2}')

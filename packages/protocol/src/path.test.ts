@@ -3,12 +3,12 @@ import { withCode } from '../test/withCode.ts'
 import { isSlug, toMethodAndPath } from './path.ts'
 
 describe('toMethodAndPath', () => {
-  test('method and path stand in the name of the endpoint', () => {
+  test('takes method and path from the name of the endpoint', () => {
     expect(toMethodAndPath('GET /auth/me')).toEqual({ method: 'GET', path: '/auth/me' })
     expect(toMethodAndPath('POST /sign/digest')).toEqual({ method: 'POST', path: '/sign/digest' })
   })
 
-  test('parameters take their places', () => {
+  test('fills in parameters', () => {
     expect(toMethodAndPath('GET /proof/:slug/events', { slug: 'a_b-c' }).path).toBe('/proof/a_b-c/events')
     expect(toMethodAndPath('GET /auth/:provider/callback', { provider: 'google' }).path).toBe('/auth/google/callback')
   })
@@ -30,7 +30,7 @@ describe('toMethodAndPath', () => {
 
 describe('isSlug', () => {
   test.each(['AAAAAAAAAAAAAAAAAAAAAA', 'abcdefghijklmnopqrst_w', 'ABCDEFGHIJKLMNOPQRST-Q', '012345678901234567890g'])(
-    '%s is one',
+    'accepts %s',
     (slug) => {
       expect(isSlug(slug)).toBe(true)
       expect(Buffer.from(slug, 'base64url').toString('base64url')).toBe(slug)

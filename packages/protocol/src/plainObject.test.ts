@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { hasExactMembers, isPlainObject, readMembers } from './plainObject.ts'
 
 describe('plain objects', () => {
-  test('literals, parsed JSON and objects without a prototype are plain', () => {
+  test('accepts literals, parsed JSON and objects without a prototype', () => {
     expect([{}, { a: 1 }, JSON.parse('{"a":{}}'), Object.create(null)].every(isPlainObject)).toBe(true)
     expect(isPlainObject(runInNewContext('({ a: 1 })'))).toBe(true)
     for (const code of ['[]', 'new Date()', 'new (class {})()', '({ get a() { return 1 } })']) {
@@ -28,7 +28,7 @@ describe('plain objects', () => {
     expect(isPlainObject(value)).toBe(false)
   })
 
-  test('members are counted and named', () => {
+  test('isPlainObject accepts exactly the named members', () => {
     expect(hasExactMembers({ a: 1, b: undefined }, ['a', 'b'])).toBe(true)
     expect(hasExactMembers({ a: 1 }, ['a', 'b'])).toBe(false)
     expect(hasExactMembers({ a: 1, c: 1 }, ['a', 'b'])).toBe(false)
@@ -42,7 +42,7 @@ describe('readMembers', () => {
   const names = { required: ['a', 'b'], optional: ['c'] } as const
   const read = (value: unknown) => readMembers(value, names, (details) => new RangeError(details))
 
-  test('all required members, with or without the optional ones', () => {
+  test('accepts all required members, with or without the optional ones', () => {
     expect(read({ a: 1, b: undefined })).toEqual({ a: 1, b: undefined })
     expect(read({ a: 1, b: 2, c: 3 })).toEqual({ a: 1, b: 2, c: 3 })
   })

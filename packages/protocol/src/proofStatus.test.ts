@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isProofStatus, isProofTransition, isTerminalProofStatus, proofStatuses } from './proofStatus.ts'
 
-test('specification §3: exactly these moves', () => {
+test('specification §3: allows exactly these transitions', () => {
   const moves = proofStatuses.flatMap((from) =>
     proofStatuses.filter((to) => isProofTransition(from, to)).map((to) => `${from} > ${to}`),
   )
@@ -17,7 +17,7 @@ test('specification §3: terminal states', () => {
   expect(proofStatuses.filter(isTerminalProofStatus)).toEqual(['complete', 'pin_failed', 'onchain_failed'])
 })
 
-test('specification §2: five states and no other', () => {
+test('specification §2: has exactly five states', () => {
   expect(proofStatuses.every(isProofStatus)).toBe(true)
   for (const other of ['pending', 'Complete', '', 'toString', null, undefined, 0, ['complete']])
     expect(isProofStatus(other)).toBe(false)

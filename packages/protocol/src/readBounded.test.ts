@@ -5,7 +5,7 @@ import { type BodyStream, isBodyTooLarge, readBounded } from './readBounded.ts'
 
 const bytes = (...values: number[]) => Uint8Array.from(values)
 
-/** The same chunks as a web stream and as an async iterable, each with a record of being cancelled. */
+/** The same chunks as a web stream and as an async iterable. Each records its cancellation. */
 function createBodies(createChunks: () => Iterator<Uint8Array>) {
   const cancelled: string[] = []
   const [fromStream, fromIterable] = [createChunks(), createChunks()]
@@ -34,13 +34,13 @@ function createBodies(createChunks: () => Iterator<Uint8Array>) {
 
 const kinds = ['stream', 'iterable']
 
-test.each(kinds)('%s: the chunks are joined, empty ones included', async (kind) => {
+test.each(kinds)('%s: joins the chunks, including empty ones', async (kind) => {
   const { bodies, cancelled } = createBodies(() => [bytes(1), bytes(), bytes(2, 3)].values())
   expect(await readBounded(bodies[kind], 100)).toEqual(bytes(1, 2, 3))
   expect(cancelled).toEqual([])
 })
 
-test.each(kinds)('%s: a body in very many pieces is whole', async (kind) => {
+test.each(kinds)('%s: reads a body in very many pieces', async (kind) => {
   const expected = Uint8Array.from({ length: 150_000 }, (_, index) => index % 251)
   const { bodies } = createBodies(function* () {
     for (const value of expected) yield bytes(value)
@@ -50,7 +50,7 @@ test.each(kinds)('%s: a body in very many pieces is whole', async (kind) => {
   expect(read.buffer.byteLength).toBe(150_000)
 })
 
-test.each(kinds)('%s: exactly the bound passes, one byte more is refused and cancels', async (kind) => {
+test.each(kinds)('%s: accepts exactly the limit, and rejects and cancels at one byte more', async (kind) => {
   const exact = createBodies(() => [bytes(1, 2), bytes(3, 4)].values())
   expect(await readBounded(exact.bodies[kind], 4)).toEqual(bytes(1, 2, 3, 4))
   const over = createBodies(() => [bytes(1, 2), bytes(3, 4, 5)].values())
@@ -58,7 +58,7 @@ test.each(kinds)('%s: exactly the bound passes, one byte more is refused and can
   expect(over.cancelled).toEqual([kind])
 })
 
-test.each(kinds)('%s: an endless body is read as far as the bound', async (kind) => {
+test.each(kinds)('%s: reads an endless body only up to the limit', async (kind) => {
   let chunks = 0
   const { bodies, cancelled } = createBodies(function* () {
     for (;;) {
@@ -71,7 +71,7 @@ test.each(kinds)('%s: an endless body is read as far as the bound', async (kind)
   expect(cancelled).toEqual([kind])
 })
 
-test.each(kinds)('%s: an error in the middle passes through', async (kind) => {
+test.each(kinds)('%s: passes on an error of the stream', async (kind) => {
   const failure = new Error('reset')
   const { bodies } = createBodies(function* () {
     yield bytes(1)
@@ -80,31 +80,31 @@ test.each(kinds)('%s: an error in the middle passes through', async (kind) => {
   await expect(readBounded(bodies[kind], 100)).rejects.toBe(failure)
 })
 
-test.each(kinds)('%s: a chunk that is not bytes is refused and cancels', async (kind) => {
+test.each(kinds)('%s: rejects and cancels at a chunk that is not bytes', async (kind) => {
   const { bodies, cancelled } = createBodies(() => ['text' as unknown as Uint8Array].values())
   await expect(readBounded(bodies[kind], 100)).rejects.toThrow(TypeError)
   expect(cancelled).toEqual([kind])
 })
 
-test.each(kinds)('%s: a bound of zero takes an empty body only', async (kind) => {
+test.each(kinds)('%s: a limit of zero accepts only an empty body', async (kind) => {
   const { bodies } = createBodies(() => [bytes()].values())
   expect(await readBounded(bodies[kind], 0)).toEqual(bytes())
   const { bodies: full } = createBodies(() => [bytes(1)].values())
   await expect(readBounded(full[kind], 0)).rejects.toEqual(withCode('body_too_large'))
 })
 
-test.each(kinds)('%s: a bound that is not a number lets nothing through', async (kind) => {
+test.each(kinds)('%s: a limit that is not a number rejects everything', async (kind) => {
   const { bodies } = createBodies(() => [bytes(1)].values())
   await expect(readBounded(bodies[kind], Number.NaN)).rejects.toEqual(withCode('body_too_large'))
 })
 
-test('no body is empty', async () => {
+test('no body gives no bytes', async () => {
   expect(await readBounded(null, 0)).toEqual(bytes())
   expect(await readBounded(undefined, 0)).toEqual(bytes())
   expect(await readBounded(new Response(null).body, 0)).toEqual(bytes())
 })
 
-test('the refusal does not wait for a stream that never ends its cancellation, nor for one that fails it', async () => {
+test('does not wait for a cancellation that never ends or fails', async () => {
   for (const cancel of [() => new Promise<never>(() => {}), () => Promise.reject(new Error('stuck'))]) {
     const stream = new ReadableStream({ pull: (controller) => controller.enqueue(bytes(1, 2)), cancel })
     await expect(readBounded(stream, 1)).rejects.toEqual(withCode('body_too_large'))
@@ -115,14 +115,14 @@ test('the refusal does not wait for a stream that never ends its cancellation, n
   }
 })
 
-test('an iterable without a way to cancel is left alone', async () => {
+test('accepts an iterable without a way to cancel', async () => {
   const iterable: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: bytes(1, 2) }) }),
   }
   await expect(readBounded(iterable, 1)).rejects.toEqual(withCode('body_too_large'))
 })
 
-test('only the error of the bound says that a body is too large', async () => {
+test('isBodyTooLarge is true only for the error of the limit', async () => {
   const { bodies } = createBodies(() => [bytes(1, 2)].values())
   expect(isBodyTooLarge(await readBounded(bodies.stream, 1).catch((error: unknown) => error))).toBe(true)
   const others = [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { rememberGood } from './rememberGood.ts'
 
-test('what was found good is not judged again, unless there was too much of it; what is bad always is', () => {
+test('caches valid texts until there are too many, and always checks invalid ones again', () => {
   const judged: string[] = []
   const isGood = rememberGood((text) => {
     judged.push(text)

@@ -7,7 +7,7 @@ import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
 const ascii = (text: string) => toHex(new TextEncoder().encode(text))
 
 describe('RLP (Yellow Paper, appendix B)', () => {
-  test('the examples of the Ethereum documentation', () => {
+  test('matches the examples of the Ethereum documentation', () => {
     expect(encodeRlp(ascii('dog'))).toBe('83646f67')
     expect(encodeRlp([ascii('cat'), ascii('dog')])).toBe('c88363617483646f67')
     expect(encodeRlp('')).toBe('80')
@@ -20,7 +20,7 @@ describe('RLP (Yellow Paper, appendix B)', () => {
     expect(encodeRlp(ascii(lorem))).toBe(`b838${ascii(lorem)}`)
   })
 
-  test('scalars have no leading zeros', () => {
+  test('writes scalars without leading zeros', () => {
     const scalars = [0, 1, 127, 128, 255, 256, 0xfffff, 2n ** 64n, 2n ** 256n - 1n]
     expect(scalars.map(toScalar)).toEqual([
       ...['', '01', '7f', '80', 'ff', '0100', '0fffff', '010000000000000000'],
@@ -29,7 +29,7 @@ describe('RLP (Yellow Paper, appendix B)', () => {
   })
 
   test.each([0, 1, 54, 55, 56, 57, 255, 256, 257, 65535, 65536, 70000])(
-    '%i bytes, alone and in a list, as viem has them',
+    '%i bytes, as a string and in a list, match viem',
     (length) => {
       for (const value of ['7f', '80']) {
         const bytes = value.repeat(length)
@@ -39,7 +39,7 @@ describe('RLP (Yellow Paper, appendix B)', () => {
     },
   )
 
-  test('any nesting, as viem has it', () => {
+  test('any nesting matches viem', () => {
     const { item } = fc.letrec<{ item: RlpItem }>((tie) => ({
       item: fc.oneof(
         { maxDepth: 4 },

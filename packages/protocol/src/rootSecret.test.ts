@@ -33,46 +33,46 @@ const share = {
 }
 const submission = { ...backup, index: 0x01020304 }
 
-describe('the bytes', () => {
-  test('of a joiner’s quote', () => {
+describe('root secret preimages', () => {
+  test('report data of a joiner’s quote', () => {
     const fields = `01${run('11')}${run('22')}${run('33')}${run('44')}`
     expect(toHex(computeJoinerReportData(joiner))).toBe(hash('sha512', `${tag('key-transfer')}${fields}`))
   })
 
-  test('of a donor’s quote', () => {
+  test('report data of a donor’s quote', () => {
     const fields = `02${run('11')}${run('22')}${run('33')}${run('55')}${run('66')}${run('44')}`
     expect(toHex(computeDonorReportData(donor))).toBe(hash('sha512', `${tag('key-transfer')}${fields}`))
   })
 
-  test('of a quote over a backup', () => {
+  test('report data of a quote over a backup', () => {
     const fields = `${run('11')}${run('22')}`
     expect(toHex(computeBackupReportData(backup))).toBe(hash('sha512', `${tag('root-backup')}${fields}`))
   })
 
-  test('of the quote of an enclave that waits for shares', () => {
+  test('report data of an enclave in recovery', () => {
     const fields = `${run('11')}${run('22')}${run('33')}${run('44')}`
     expect(toHex(computeRecoveryReportData(recovery))).toBe(hash('sha512', `${tag('root-recovery')}${fields}`))
   })
 
-  test('that a share is sealed with, to its custodian and to the enclave', () => {
+  test('HPKE info of a share, to its custodian and to the enclave', () => {
     const fields = `${run('11')}${run('22')}${run('33')}0102030405060708`
     expect(toHex(toShareContext(share))).toBe(`${tag('root-share')}${fields}`)
     expect(toHex(toSubmissionContext(submission))).toBe(`${tag('root-submission')}${run('11')}${run('22')}01020304`)
   })
 
-  test('of the hash of a share', () => {
+  test('the hash of a share', () => {
     const preimage = `${tag('root-share-hash')}01020304${'11'.repeat(33)}`
     expect(toHex(hashShare({ index: 0x01020304, share: fill(0x11, 33) }))).toBe(hash('sha256', preimage))
   })
 
-  test('of a policy: SHA-256 of its canonical JSON, however it was written', () => {
+  test('the hash of a policy: SHA-256 of its canonical JSON, in any spelling', () => {
     const expected = createHash('sha256').update('{"a":[1],"b":"c"}').digest('hex')
     expect(toHex(hashRootSecretPolicy({ b: 'c', a: [1] }))).toBe(expected)
     expect(toRootSecretName(expected)).toBe(`attested:sha256:${expected}`)
   })
 })
 
-test('every field counts', () => {
+test('every field changes the result', () => {
   const all = [
     ...[{}, { challenge: fill(0) }, { nonce: fill(0) }, { publicKey: fill(0) }, { configHash: fill(0) }].flatMap(
       (change) => [computeJoinerReportData({ ...joiner, ...change }), computeDonorReportData({ ...donor, ...change })],
@@ -89,7 +89,7 @@ test('every field counts', () => {
   expect(new Set(all).size).toBe(all.length)
 })
 
-describe('every field has its length', () => {
+describe('rejects fields of another length', () => {
   test.each<[string, (parameters: never) => unknown, Record<string, unknown>]>([
     ['joiner', computeJoinerReportData, joiner],
     ['donor', computeDonorReportData, donor],
@@ -107,7 +107,7 @@ describe('every field has its length', () => {
     }
   })
 
-  test('a share has 33 bytes', () => {
+  test('rejects a share of other than 33 bytes', () => {
     for (const length of [0, 32, 34]) {
       expect(() => hashShare({ index: 0, share: fill(0, length) })).toThrow(withCode('invalid_length'))
     }

@@ -51,7 +51,7 @@ const item = object({ id: natural, note: optional(text) })
 const message = object({ items: list(item), kind: absent })
 const fail = (details: string) => new Error(details)
 
-test('a copy has the members of the schema: other members are dropped, or refused', () => {
+test('drops or rejects unknown members', () => {
   const body = { items: [{ id: 1, note: 'a', more: 2 }], extra: 1 }
   expect(read(message, body)).toEqual({ items: [{ id: 1, note: 'a' }] })
   expect(() => parse(message, body, fail)).toThrow('items[0] has an unknown member')
@@ -70,7 +70,7 @@ test.each([
   expect(() => parse(message, value, fail)).toThrow(new Error(details))
 })
 
-test('the first form that fits is read', () => {
+test('reads the first form that matches', () => {
   const either1 = either(object({ kind: absent, a: natural }), object({ kind: literal('b'), b: natural }))
   expect(parse(either1, { a: 1 }, fail)).toEqual({ a: 1 })
   expect(parse(either1, { kind: 'b', b: 1 }, fail)).toEqual({ kind: 'b', b: 1 })

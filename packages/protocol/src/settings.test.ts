@@ -19,14 +19,14 @@ const log = { origins: ['log.example/a'], witnesses: [other, key], quorum: 2 }
 const withLog = (changes: object) => createEnclaveSettings(settings.entropy, [], { ...log, ...changes })
 
 describe('settings under the quote', () => {
-  test('the version names them by SHA-256 of their canonical JSON', () => {
+  test('the version ends in SHA-256 of their canonical JSON', () => {
     const json = `{"entropy":[{"key":"${key}","kind":"satellite"}],"implementations":[],"log":null}`
     const hash = createHash('sha256').update(json).digest('hex')
     expect(toEnclaveVersion('1.2.3', settings)).toBe(`1.2.3+${hash}`)
     expect(() => assertSettingsOf({ version: `1.2.3+${hash}` }, settings)).not.toThrow()
   })
 
-  test('those of another configuration are refused', () => {
+  test('rejects the settings of another configuration', () => {
     const others = createEnclaveSettings([{ kind: 'satellite', key: other }])
     for (const version of [
       toEnclaveVersion('1.2.3', others),
@@ -38,7 +38,7 @@ describe('settings under the quote', () => {
     }
   })
 
-  test('sources come in one order', () => {
+  test('sorts sources', () => {
     const sources = [
       beacon,
       { kind: 'unsigned' },
@@ -49,7 +49,7 @@ describe('settings under the quote', () => {
     expect(() => assertEnclaveSettings(createEnclaveSettings(sources))).not.toThrow()
   })
 
-  test('implementations come in one order, and are under the hash', () => {
+  test('sorts implementations, and hashes them', () => {
     const [one, two] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const
     const listed = createEnclaveSettings(settings.entropy, [two, one])
     expect(listed.implementations).toEqual([one, two])
@@ -57,7 +57,7 @@ describe('settings under the quote', () => {
     expect(toEnclaveVersion('1.2.3', listed)).not.toBe(toEnclaveVersion('1.2.3', settings))
   })
 
-  test('origins and witnesses of a log come in one order, and all of it is under the hash', () => {
+  test('sorts origins and witnesses of a log, and hashes all of it', () => {
     const listed = createEnclaveSettings(settings.entropy, [], {
       origins: ['log.example/b', 'log.example/a'],
       witnesses: [key, other],

@@ -14,13 +14,13 @@ const anyDigest = fc.uint8Array({ minLength: 32, maxLength: 32 })
 const anyKey = fc.bigInt({ min: 1n, max: n - 1n }).map((key): Hex => `0x${word(key)}`)
 
 describe('signature', () => {
-  test('r, s and v in their places', () => {
+  test('reads r, s and v', () => {
     expect(parseSignature(make(1n, 2n, 27))).toEqual({ r: 1n, s: 2n, yParity: 0 })
     expect(parseSignature(make(2n, 1n, 28))).toEqual({ r: 2n, s: 1n, yParity: 1 })
     expect(parseSignature(make(n - 1n, n >> 1n, 28))).toEqual({ r: n - 1n, s: n >> 1n, yParity: 1 })
   })
 
-  test('in hex, the same are read', () => {
+  test('accepts the same signatures in hex', () => {
     const edges = [0n, 1n, n >> 1n, (n >> 1n) + 1n, n - 1n, n, n + 1n, 2n ** 256n - 1n].map((edge) => fc.constant(edge))
     const number = fc.oneof(...edges, fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }))
     fc.assert(
@@ -58,7 +58,7 @@ describe('signature', () => {
     expect(() => recoverPublicKey(new Uint8Array(32), signature)).toThrow(withCode('signature_malformed'))
   })
 
-  test('recovers the key that viem recovers, for what viem signs', async () => {
+  test('recovers the same key as viem, for viem’s signatures', async () => {
     await fc.assert(
       fc.asyncProperty(anyKey, anyDigest, async (privateKey, digest) => {
         const hash: Hex = `0x${toHex(digest)}`
@@ -72,7 +72,7 @@ describe('signature', () => {
     )
   })
 
-  test('another digest, or the other v, gives another key or none', async () => {
+  test('a wrong digest or v gives another key or none', async () => {
     const digest = fromHex('11'.repeat(32))
     const privateKey: Hex = `0x${'22'.repeat(32)}`
     const signature = fromHex((await sign({ hash: `0x${toHex(digest)}`, privateKey, to: 'hex' })).slice(2))
@@ -83,7 +83,7 @@ describe('signature', () => {
     expect(toHex(recoverPublicKey(digest, signature))).not.toBe(publicKey)
   })
 
-  test('no key, where r is the x coordinate of no point, or the key would be the point at infinity', () => {
+  test('throws if r is the x coordinate of no point, or the key would be the point at infinity', () => {
     // 5^3 + 7 is not a square modulo p.
     expect(() => recoverPublicKey(new Uint8Array(32), make(5n, 1n, 27))).toThrow(withCode('signature_malformed'))
     // With R = G and s = digest: Q = (s·R - digest·G) / r = 0.
@@ -92,7 +92,7 @@ describe('signature', () => {
     expect(() => recoverPublicKey(fromHex(word(9n)), make(x, 9n, 27 + parity))).toThrow(withCode('signature_malformed'))
   })
 
-  test('a digest has exactly 32 bytes', () => {
+  test('rejects a digest of other than 32 bytes', () => {
     for (const length of [0, 31, 33, 64]) {
       expect(() => recoverPublicKey(new Uint8Array(length), make(1n, 1n, 27))).toThrow(withCode('invalid_length'))
     }

@@ -28,12 +28,12 @@ describe('statement', () => {
     expect(toHex(hashLeaf(statement))).toBe(createHash('sha256').update(`\0${json}`).digest('hex'))
   })
 
-  test('the order in which members were written does not matter', () => {
+  test('the order of the members does not matter', () => {
     const reversed = Object.fromEntries(Object.entries(statement).reverse()) as Statement
     expect(toHex(hashLeaf(reversed))).toBe(toHex(hashLeaf(statement)))
   })
 
-  test.each(Object.keys(statement) as (keyof Statement)[])('refuses a statement without %s', (name) => {
+  test.each(Object.keys(statement) as (keyof Statement)[])('rejects a statement without %s', (name) => {
     const { [name]: _, ...rest } = statement
     expect(() => assertStatement(rest)).toThrow(withCode('statement_malformed'))
     for (const value of [undefined, null, 1n, '', [], {}]) {
@@ -74,7 +74,7 @@ describe('statement', () => {
     }
   })
 
-  test('takes no address with an EIP-55 checksum', () => {
+  test('rejects an address with an EIP-55 checksum', () => {
     const address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
     expect(() => assertStatement({ ...statement, address })).toThrow(withCode('statement_malformed'))
     expect(() => assertStatement({ ...statement, address: address.toLowerCase() })).not.toThrow()
@@ -122,7 +122,7 @@ describe('statement', () => {
     expect(() => assertStatement(value)).toThrow(withCode('statement_malformed'))
   })
 
-  test('the quick text is the canonical JSON to the byte, whatever the order of the members', () => {
+  test('the fast text equals the canonical JSON, for any order of the members', () => {
     const reversed = Object.fromEntries(Object.entries(statement).toReversed()) as Statement
     for (const one of [statement, reversed]) {
       expect(toStatementText(one)).toBe(new TextDecoder().decode(toStatementBytes(statement)))

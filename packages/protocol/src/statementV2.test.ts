@@ -26,7 +26,7 @@ describe('statement of version 2', () => {
     expect(toHex(hashLeaf(statement))).toBe(createHash('sha256').update(`\0${json}`).digest('hex'))
   })
 
-  test('the quick text is the canonical JSON to the byte, whatever the order of the members', () => {
+  test('the fast text equals the canonical JSON, for any order of the members', () => {
     const ruled: StatementV2 = { ...statement, policy: '5f'.repeat(32), approvals: '6a'.repeat(32) }
     for (const one of [statement, ruled]) {
       const reversed = Object.fromEntries(Object.entries(one).toReversed()) as StatementV2
@@ -34,14 +34,14 @@ describe('statement of version 2', () => {
     }
   })
 
-  test('neither version passes for the other', () => {
+  test('rejects a statement of the other version', () => {
     expect(() => assertStatement(statement)).toThrow(withCode('statement_malformed'))
     const relabelled = { ...statement, type: 'countersign/signing/v1' } as never
     expect(() => assertStatementV2(relabelled)).toThrow(withCode('statement_malformed'))
     expect(() => hashLeaf(relabelled)).toThrow(withCode('statement_malformed'))
   })
 
-  test.each(Object.keys(statement) as (keyof StatementV2)[])('refuses a statement without %s', (name) => {
+  test.each(Object.keys(statement) as (keyof StatementV2)[])('rejects a statement without %s', (name) => {
     const { [name]: _, ...rest } = statement
     expect(() => assertStatementV2(rest)).toThrow(withCode('statement_malformed'))
     for (const value of [undefined, 1n, '', [], {}]) {

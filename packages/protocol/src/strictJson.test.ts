@@ -21,7 +21,7 @@ test.each([
   '0',
   'null',
   '{"a":1,"b":{"a":2,"b":[{"a":3},{"a":4}]}}',
-  // Names and structure inside strings are only text.
+  // Inside strings, names and brackets are only text.
   '{"a":"\\"a\\":1,{\\"a\\":","b":["a","a"],"c":"}{"}',
   '{"a":"\\\\","b":"\\\\\\"","c":1}',
   '{"a":1,"A":2,"":3,"__proto__":4,"constructor":5}',
@@ -50,7 +50,7 @@ test.each([
 })
 
 test.each(['', '{', '{"a":1,}', "{'a':1}", '{"a":1} {"a":1}', '\ufeff{}', 'NaN', '{"a":01}', '"\n"'])(
-  'not JSON: %j',
+  'rejects %j',
   (text) => {
     expect(codeOf(utf8(text))).toBe('json_malformed')
   },
@@ -65,7 +65,7 @@ test.each([
   expect(codeOf(Uint8Array.from(bytes))).toBe('json_not_utf8')
 })
 
-test('depth is at most 16, or as told', () => {
+test('limits the depth to 16, or to the option', () => {
   expect(codeOf(nested(16))).toBe('none')
   expect(codeOf(nested(17))).toBe('json_too_deep')
   expect(codeOf(nested(8000))).toBe('json_too_deep')
@@ -73,14 +73,14 @@ test('depth is at most 16, or as told', () => {
   expect(codeOf(utf8(`[${'{},'.repeat(100)}{}]`))).toBe('none')
 })
 
-test('length is at most 16 KiB, or as told', () => {
+test('limits the length to 16 KiB, or to the option', () => {
   const text = (length: number) => utf8(JSON.stringify('a'.repeat(length - 2)))
   expect(codeOf(text(16_384))).toBe('none')
   expect(codeOf(text(16_385))).toBe('json_too_large')
   expect(codeOf(text(20_000), { maxLength: 20_000 })).toBe('none')
 })
 
-test('an error repeats nothing of the text', () => {
+test('does not repeat the text in the error', () => {
   const error = (() => {
     try {
       return parseStrictJson(utf8('{"email":"someone@example.org"'))

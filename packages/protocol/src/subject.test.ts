@@ -22,7 +22,7 @@ test('a subject is hashed under its tag, in canonical form', () => {
   expect(hashSubject({ ...authorization, nonce: 1 })).not.toEqual(hashSubject(authorization))
 })
 
-test('on the chain a transaction stands under its hash, an off-chain signature under its commitment', () => {
+test('the event has the hash of a transaction, and the commitment of an off-chain signature', () => {
   const subject = { txHash: `0x${'55'.repeat(32)}` } as never
   expect(toEventHash({ kind: 'transaction', subject })).toBe(`0x${'55'.repeat(32)}`)
   expect(toEventHash({ kind: 'off-chain', subject: { commitment } })).toBe(`0x${commitment}`)
@@ -32,12 +32,12 @@ test('on the chain a transaction stands under its hash, an off-chain signature u
   expect(hashSubject({ ...address, policy: '77'.repeat(32) })).not.toEqual(hashSubject(address))
 })
 
-test('an authorization stands under keccak256 of its signed tuple, scalars without leading zeros', () => {
+test('the event has keccak256 of an authorization’s signed tuple, with scalars without leading zeros', () => {
   const tuple = ['0x01', authorization.address, '0x', '0x01', `0x${'33'.repeat(31)}`, `0x${'44'.repeat(32)}`] as const
   expect(toEventHash({ kind: 'authorization', subject: authorization })).toBe(keccak256(toRlp([...tuple])))
 })
 
-test('an authorization without a signature has no place on the chain', () => {
+test('rejects an authorization without a signature', () => {
   const subject = { ...authorization, signature: `0x${'00'.repeat(65)}` } as const
   expect(() => toEventHash({ kind: 'authorization', subject })).toThrow(withCode('signature_malformed'))
 })
@@ -51,7 +51,7 @@ describe('toSignedSummary', () => {
     expect(toSignedSummary({ kind: 'transaction', subject })).toStrictEqual(payment)
   })
 
-  test.each([67, 68, 69, 4096])('of %i bytes of calldata at most 68', (bytes) => {
+  test.each([67, 68, 69, 4096])('keeps at most 68 of %i bytes of calldata', (bytes) => {
     const subject = { ...payment, data: `0x${'ab'.repeat(bytes)}` } as const
     const summary = toSignedSummary({ kind: 'transaction', subject })
     expect(summary).toStrictEqual({ ...payment, data: `0x${'ab'.repeat(Math.min(bytes, 68))}` })

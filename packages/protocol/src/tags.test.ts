@@ -4,7 +4,7 @@ import { toHex } from './hex.ts'
 import * as preimages from './preimages.ts'
 import { tags, toPreimage, toTagBytes } from './tags.ts'
 
-/** The two sides of a transfer share a tag, and differ in the byte after it. */
+/** The two sides of a transfer share a tag and differ in the next byte. */
 const { keyTransferReply, ...others } = tags
 const all = Object.values(others)
 
@@ -25,7 +25,7 @@ test('tags are ASCII without spaces or controls, under one name and with a versi
   for (const tag of all) expect(tag).toMatch(/^countersign\/[a-z]+(?:-[a-z]+)*\/v[1-9]\d*$/)
 })
 
-test('no tag with its end is the beginning of another', () => {
+test('no tag with its zero byte is a prefix of another', () => {
   const bytes = all.map((tag) => toHex(toTagBytes(tag)))
   for (const [index, one] of bytes.entries()) {
     for (const [other, another] of bytes.entries()) if (index !== other) expect(another.startsWith(one)).toBe(false)

@@ -23,7 +23,7 @@ import type { TxMetadata } from './txMetadata.ts'
 const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const edges = [0n, 1n, 127n, 128n, 255n, 256n, 65535n, 65536n]
 
-/** Edge values as often as others; `max` itself among them. */
+/** Edge values, including `max`, are as likely as all others. */
 const upTo = (max: bigint, min = 0n) =>
   fc.oneof(fc.constantFrom(...edges.filter((edge) => edge >= min), max - 1n, max), fc.bigInt({ min, max }))
 
@@ -64,7 +64,7 @@ const metadata: fc.Arbitrary<TxMetadata> = fc
     }
   })
 
-/** r and s in range, with leading zero bytes now and then; they need not be a signature of anything to be encoded. */
+/** r and s in range, sometimes with leading zero bytes. Encoding doesn't need a valid signature. */
 const signature = fc
   .tuple(upTo(n - 1n, 1n), upTo(n >> 1n, 1n), fc.constantFrom(0, 1))
   .map(([r, s, yParity]) => ({ r, s, yParity: yParity as 0 | 1 }))
@@ -101,8 +101,8 @@ const simple: TxMetadata = {
 }
 
 describe('EIP-1559 transaction', () => {
-  // `npm run fuzz:sign` tries 20,000.
-  test('unsigned and signed, 500 at random and at the edges, as viem has them', () => {
+  // `npm run fuzz:sign` runs 20,000.
+  test('unsigned and signed, 500 random and edge cases match viem', () => {
     fc.assert(
       fc.property(metadata, signature, (one, mark) => {
         const unsigned = serializeTransaction(toViem(one))
@@ -119,7 +119,7 @@ describe('EIP-1559 transaction', () => {
     )
   })
 
-  test('viem reads back what was encoded', () => {
+  test('viem parses our encoding', () => {
     fc.assert(
       fc.property(metadata, signature, (one, mark) => {
         const parsed = parseTransaction(toPrefixedHex(encodeSignedTransaction(one, toBytes(mark))))
@@ -138,7 +138,7 @@ describe('EIP-1559 transaction', () => {
     )
   })
 
-  test('what an account signs is recovered to its address', async () => {
+  test('an account’s signature recovers to its address', async () => {
     const account = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
     await fc.assert(
       fc.asyncProperty(metadata, async (one) => {
@@ -161,7 +161,7 @@ describe('EIP-1559 transaction', () => {
     expect(encodeUnsignedTransaction(upper)).toEqual(encodeUnsignedTransaction({ ...simple, data: '0xab' }))
   })
 
-  test('every field counts', () => {
+  test('every field changes the hash', () => {
     const others: Partial<TxMetadata>[] = [
       {},
       { chainId: 2 },
@@ -177,7 +177,7 @@ describe('EIP-1559 transaction', () => {
     expect(new Set(digests).size).toBe(digests.length)
   })
 
-  test('refuses metadata and signatures that are malformed', () => {
+  test('rejects malformed metadata and signatures', () => {
     const mark = toBytes({ r: 1n, s: 1n, yParity: 0 })
     const wrong = { ...simple, gas: '021000' }
     expect(() => encodeUnsignedTransaction(wrong)).toThrow(withCode('invalid_tx_metadata'))

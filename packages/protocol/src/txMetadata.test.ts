@@ -30,7 +30,7 @@ describe('transaction metadata', () => {
     expect(() => assertTxMetadata({ ...metadata, ...change })).not.toThrow()
   })
 
-  test('is read into one spelling', () => {
+  test('writes metadata in canonical form', () => {
     const to = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
     expect(parseTxMetadata({ ...metadata, to, data: '0xAB' })).toEqual({
       ...metadata,
@@ -41,7 +41,7 @@ describe('transaction metadata', () => {
   })
 
   test.each(Object.keys(metadata) as (keyof TxMetadata)[])(
-    'refuses metadata without %s, or with something else there',
+    'rejects metadata with a missing or malformed %s',
     (name) => {
       const { [name]: _, ...rest } = metadata
       expect(() => assertTxMetadata(rest)).toThrow(withCode('invalid_tx_metadata'))
@@ -51,26 +51,29 @@ describe('transaction metadata', () => {
     },
   )
 
-  test.each(['value', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'])('%s is a decimal integer', (name) => {
-    for (const wrong of [
-      '-1',
-      '+1',
-      '01',
-      '00',
-      '1.0',
-      '1e3',
-      '0x1',
-      ' 1',
-      '1 ',
-      '1\n',
-      '1_000',
-      '١',
-      1,
-      '1'.repeat(1000),
-    ]) {
-      expect(() => assertTxMetadata({ ...metadata, [name]: wrong })).toThrow(withCode('invalid_tx_metadata'))
-    }
-  })
+  test.each(['value', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'])(
+    'accepts only a decimal integer as %s',
+    (name) => {
+      for (const wrong of [
+        '-1',
+        '+1',
+        '01',
+        '00',
+        '1.0',
+        '1e3',
+        '0x1',
+        ' 1',
+        '1 ',
+        '1\n',
+        '1_000',
+        '١',
+        1,
+        '1'.repeat(1000),
+      ]) {
+        expect(() => assertTxMetadata({ ...metadata, [name]: wrong })).toThrow(withCode('invalid_tx_metadata'))
+      }
+    },
+  )
 
   test.each([
     ['value of 2^256', { value: String(2n ** 256n) }],
@@ -105,7 +108,7 @@ describe('transaction metadata', () => {
     expect(() => assertTxMetadata({ ...metadata, ...change })).toThrow(withCode('invalid_tx_metadata'))
   })
 
-  test.each([null, undefined, 'x', [metadata], Object.create(metadata)])('refuses %o', (value) => {
+  test.each([null, undefined, 'x', [metadata], Object.create(metadata)])('rejects %o', (value) => {
     expect(() => assertTxMetadata(value)).toThrow(withCode('invalid_tx_metadata'))
   })
 })

@@ -50,7 +50,7 @@ const digestOf = (typedData: unknown) => `0x${toHex(hashTypedData(typedData as T
 const refused = withCode('invalid_typed_data')
 
 describe('EIP-712', () => {
-  test('the example of the EIP: digest and signature', async () => {
+  test('matches the example of the EIP: digest and signature', async () => {
     expect(digestOf(mail)).toBe('0xbe609aee343fb3c4b28e1df9e632fca64fcfaede20f02e86244efddf30957bd2')
     // keccak256("cow")
     const cow = privateKeyToAccount('0xc85ef7d79691fe79573b1a7064c19c1a9819ebdbd1faaab1a8ec92344438aaf4')
@@ -59,17 +59,17 @@ describe('EIP-712', () => {
     )
   })
 
-  test('EIP712Domain may be left out', () => {
+  test('EIP712Domain is optional', () => {
     const { EIP712Domain: _, ...types } = mail.types
     expect(digestOf({ ...mail, types })).toBe(digestOf(mail))
   })
 
-  // `npm run fuzz:typed-data` tries 20,000.
-  test('400 random sets of types and values hash as viem has them, and each spoilt in one way is refused', () => {
+  // `npm run fuzz:typed-data` runs 20,000.
+  test('hashes 400 random sets of types and values like viem, and rejects each after one fault', () => {
     expect(() => checkRandomTypedData({ runs: 400, seed: 1 })).not.toThrow()
   })
 
-  test('a type that nothing refers to does not change the hash, and every spelling of an integer is the same one', () => {
+  test('an unused type does not change the hash, and neither does the spelling of an integer', () => {
     expect(digestOf({ ...mail, types: { ...mail.types, Unused: [] } })).toBe(digestOf(mail))
     for (const value of ['255', 255, '0xff', '0x00FF'])
       expect(digestOf(one('uint256', value))).toBe(digestOf(one('uint256', 255)))
@@ -77,7 +77,7 @@ describe('EIP-712', () => {
   })
 })
 
-/** `S1` contains `S2`, and so on; the last contains a bool. So many structs. */
+/** `S1` contains `S2`, and so on up to `depth`; the last contains a bool. */
 function nest(depth: number, brackets = ''): TypedData {
   const types: TypedData['types'] = {}
   let message: Record<string, unknown> = { value: true }
@@ -90,12 +90,12 @@ function nest(depth: number, brackets = ''): TypedData {
 }
 
 describe('the depth of types', () => {
-  test('16 structs are hashed, 17 are refused', () => {
+  test('hashes 16 structs, and rejects 17', () => {
     expect(digestOf(nest(16))).toBe(hashWithViem(nest(16) as never))
     expect(() => hashTypedData(nest(17))).toThrow(refused)
   })
 
-  test('arrays count, also where they are empty', () => {
+  test('counts arrays, including empty ones', () => {
     expect(digestOf(nest(15, '[]'))).toBe(hashWithViem(nest(15, '[]') as never))
     expect(() => hashTypedData(nest(16, '[]'))).toThrow(refused)
     expect(digestOf(one(`bool${'[]'.repeat(15)}`, []))).toBe(hashWithViem(one(`bool${'[]'.repeat(15)}`, []) as never))
@@ -103,7 +103,7 @@ describe('the depth of types', () => {
     expect(() => hashTypedData(one(`bool${'[]'.repeat(5_000)}`, []))).toThrow(refused)
   })
 
-  test('a chain of a thousand structs is refused, from whichever end', () => {
+  test('rejects a chain of a thousand structs, from either end', () => {
     const { types } = nest(1_000 / 2)
     const message = { value: true }
     expect(() => hashTypedData({ types, primaryType: 'S500', domain: { name: 'x' }, message })).toThrow(refused)
@@ -165,7 +165,7 @@ describe('the domain', () => {
     expect(() => hashTypedData({ types, primaryType: 'One', domain, message: {} } as never)).toThrow(refused)
   })
 
-  test('is never what is signed, nor a part of it', () => {
+  test("can't be the primary type or part of it", () => {
     expect(() => hashTypedData({ ...mail, primaryType: 'EIP712Domain', message: mail.domain })).toThrow(refused)
     const types = { ...mail.types, Mail: [{ name: 'inner', type: 'EIP712Domain' }] }
     expect(() => hashTypedData({ ...mail, types, message: { inner: mail.domain } })).toThrow(refused)
@@ -245,7 +245,7 @@ describe('members and values', () => {
     expect(() => hashTypedData(typedData as TypedData)).toThrow(refused)
   })
 
-  test('the error repeats nothing of the content', () => {
+  test('does not repeat the content in the error', () => {
     const secret = 'transfer'
     try {
       hashTypedData({ ...one(secret, secret), message: { [secret]: secret } })
@@ -264,13 +264,13 @@ describe('the size', () => {
     return one('string', unit.repeat((bytes - empty) / new TextEncoder().encode(unit).length))
   }
 
-  test('32 KiB in UTF-8 are hashed, one byte more is too large, also where it has fewer characters', () => {
+  test('hashes 32 KiB in UTF-8, and rejects one more byte, even with fewer characters', () => {
     expect(digestOf(sized(MAX_OFF_CHAIN_BYTES, 'x'))).toMatch(/^0x/)
     expect(() => hashTypedData(sized(MAX_OFF_CHAIN_BYTES + 1, 'x'))).toThrow(withCode('message_too_large'))
     expect(() => hashTypedData(one('string', '漢'.repeat(11_000)))).toThrow(withCode('message_too_large'))
   })
 
-  test('no 32 KiB take long: many structs with one long type, ten thousand strings, lists or structs are too much to hash', () => {
+  test('rejects content that takes long to hash: many structs with one long type, ten thousand strings, lists or structs', () => {
     const structs = Array.from({ length: 200 }, (_, index) => `A${index}`)
     const wide = {
       P: structs.map((name) => ({ name: name.toLowerCase(), type: name })),
@@ -288,7 +288,7 @@ describe('the size', () => {
     for (const typedData of expensive) expect(() => hashTypedData(typedData)).toThrow(withCode('invalid_typed_data'))
   })
 
-  test('types of many lists, each of many, and a list of all the numbers that fit are hashed', () => {
+  test('hashes types of many lists, each of many items, and a list of all the numbers that fit', () => {
     const members = (type: string) => Array.from({ length: 40 }, (_, index) => ({ name: `m${index}`, type }))
     const deep = Object.fromEntries(Array.from({ length: 7 }, (_, level) => [`S${level}`, members(`S${level + 1}[]`)]))
     const empty = Object.fromEntries(members('').map(({ name }) => [name, []]))

@@ -15,7 +15,7 @@ describe('HKDF info of a vault', () => {
     expect(() => toVaultKeyIdInfo(vault)).toThrow(withCode('invalid_length'))
   })
 
-  test('owner and policy do not change places', () => {
+  test('owner and policy are not interchangeable', () => {
     expect(toVaultKeyInfo({ owner, policyHash })).not.toEqual(toVaultKeyInfo({ owner: policyHash, policyHash: owner }))
   })
 })

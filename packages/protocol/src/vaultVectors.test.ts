@@ -7,17 +7,17 @@ import { createVaultVectors, toVaultVectorFile } from '../vectors/createVaultVec
 const file = readFileSync(new URL('../vectors/vault-v1.vectors.json', import.meta.url), 'utf8')
 const { vaults, challenges, addresses, rootSecret } = JSON.parse(file) as ReturnType<typeof createVaultVectors>
 
-test('the file is what the script makes, to the byte', () => {
+test('the file has exactly the script’s output', () => {
   expect(file).toBe(toVaultVectorFile(createVaultVectors()))
 })
 
-// From here on the file is held against node:crypto and viem, not against the code that made it.
+// From here on, node:crypto and viem check the file, not the code that wrote it.
 
 const unhex = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
 const derive = (info: Buffer, length: number) =>
   Buffer.from(hkdfSync('sha256', unhex(rootSecret), '', info, length)).toString('hex')
 
-test('a vault is HKDF over tag, zero, owner and policy hash', () => {
+test('a vault key is HKDF over tag, zero, owner and policy hash', () => {
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
   for (const { owner, policyHash, keyInfo, privateKey, address, keyIdInfo, keyId } of vaults) {
     const info = Buffer.concat([Buffer.from('countersign/vault/v1\0'), unhex(owner), unhex(policyHash)])
@@ -47,7 +47,7 @@ test('a challenge is SHA-256 over tag, zero, vault, policy, kind, digest and exp
   expect(challenges.map(({ kind }) => kind)).toEqual(['transaction', 'message', 'typed-data'])
 })
 
-test('the subject of an address is SHA-256 over tag, zero and its canonical JSON, and so is the field of the event', () => {
+test('the subject of an address is SHA-256 over tag, zero and its canonical JSON, and so is the event’s field', () => {
   for (const { subject, hash, eventHash } of addresses) {
     const policy = subject.policy === null ? 'null' : `"${subject.policy}"`
     const preimage = `countersign/subject/v1\0{"address":"${subject.address}","policy":${policy}}`

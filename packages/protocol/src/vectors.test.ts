@@ -18,11 +18,11 @@ import {
 const file = readFileSync(new URL('../vectors/protocol-v1.vectors.json', import.meta.url), 'utf8')
 const vectors = JSON.parse(file) as ReturnType<typeof createVectors>
 
-test('the file is what the script makes, to the byte', () => {
+test('the file has exactly the script’s output', () => {
   expect(file).toBe(toVectorFile(createVectors()))
 })
 
-// From here on the file is held against node:crypto and viem, not against the code that made it.
+// From here on, node:crypto and viem check the file, not the code that wrote it.
 
 const unhex = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
 const hash = (algorithm: 'sha256' | 'sha512', ...hexes: string[]) =>
@@ -32,7 +32,7 @@ const hash = (algorithm: 'sha256' | 'sha512', ...hexes: string[]) =>
 const tag = (name: string) => Buffer.from(`countersign/${name}/v1\0`).toString('hex')
 const integer = (value: number, bytes: number) => value.toString(16).padStart(2 * bytes, '0')
 
-/** Enough of RFC 8785 where all names are ASCII and all numbers are integers. */
+/** The part of RFC 8785 for ASCII names and integers. */
 function sortedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -55,7 +55,7 @@ function merkleRoot(leaves: string[]): string {
   return hash('sha256', '01', merkleRoot(leaves.slice(0, k)), merkleRoot(leaves.slice(k)))
 }
 
-describe('vectors, by other code', () => {
+describe('vectors, checked with independent code', () => {
   test('tags', () => {
     for (const { tag, bytes } of vectors.tags) expect(bytes).toBe(Buffer.from(`${tag}\0`).toString('hex'))
   })
@@ -97,7 +97,7 @@ describe('vectors, by other code', () => {
     expect(configHash).toBe(createHash('sha256').update(json).digest('hex'))
   })
 
-  test('batches, each naming the one before', () => {
+  test('batches, each with the hash of the previous one', () => {
     let previous = '00'.repeat(32)
     for (const [index, batch] of vectors.batches.entries()) {
       expect([batch.batchSequence, batch.previousBatchHash]).toEqual([index, previous])
@@ -184,7 +184,7 @@ describe('vectors, by other code', () => {
       } as const
       expect(serializeTransaction(transaction)).toBe(unsigned)
       expect(keccak256(unsigned)).toBe(digest)
-      // RFC 6979: another signer makes the same bytes.
+      // RFC 6979: another signer gives the same bytes.
       expect(await account.sign({ hash: digest })).toBe(signature)
       expect(await account.signTransaction(transaction)).toBe(signed)
       expect(keccak256(signed)).toBe(txHash)

@@ -21,7 +21,7 @@ import {
 const file = readFileSync(new URL('../vectors/protocol-v2.vectors.json', import.meta.url), 'utf8')
 const vectors = JSON.parse(file) as ReturnType<typeof createVectorsV2>
 
-test('the file is what the script makes, to the byte', () => {
+test('the file has exactly the script’s output', () => {
   expect(file).toBe(toVectorFileV2(createVectorsV2()))
 })
 
@@ -30,7 +30,7 @@ test('every tag is in one file of vectors', () => {
   expect(listed.toSorted()).toEqual([...new Set(Object.values(tags))].toSorted())
 })
 
-// From here on the file is held against node:crypto and viem, not against the code that made it.
+// From here on, node:crypto and viem check the file, not the code that wrote it.
 
 const unhex = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
 const hash = (algorithm: 'sha256' | 'sha512', ...parts: (Buffer | string)[]) =>
@@ -38,7 +38,7 @@ const hash = (algorithm: 'sha256' | 'sha512', ...parts: (Buffer | string)[]) =>
     .update(Buffer.concat(parts.map((part) => Buffer.from(part as string))))
     .digest('hex')
 
-/** Enough of RFC 8785 where all names are ASCII and all numbers are integers. */
+/** The part of RFC 8785 for ASCII names and integers. */
 function sortedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -70,13 +70,13 @@ test('accepts and rejects the files of one opening', () => {
     }
   }
   for (const { name, text, isAccepted } of vectors.openingTexts) {
-    // Every parser reads the same value, so that only a rule tells them apart.
+    // Every parser reads the same value, so only the rule distinguishes them.
     expect([name, JSON.parse(text)]).toEqual([name, vectors.openings[1]?.opening])
     expect([name, judge(text)]).toEqual([name, isAccepted])
   }
 })
 
-test('digests and signatures, by viem', async () => {
+test('digests and signatures, checked with viem', async () => {
   const { address } = v1.keys.wallet
   const recovered = async (hash: string, signature: string) =>
     (await recoverAddress({ hash: hash as `0x${string}`, signature: signature as `0x${string}` })).toLowerCase()

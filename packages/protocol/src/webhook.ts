@@ -11,7 +11,7 @@ import { toPreimage } from './tags.ts'
  * https://github.com/standard-webhooks/standard-webhooks
  */
 
-type ToldProof = {
+type ProofEvent = {
   slug: string
   kind: SignatureKind
   txHash: Hex
@@ -24,9 +24,9 @@ type ToldProof = {
 /** `data` of each type of event. It has nothing secret: no e-mail address, session or content. */
 export type WebhookData = {
   /** The proof is public. */
-  'proof.complete': ToldProof & { status: 'complete'; onchainTxHash: Hex; onchainBlockNumber: number }
+  'proof.complete': ProofEvent & { status: 'complete'; onchainTxHash: Hex; onchainBlockNumber: number }
   /** The proof failed, for the reason in `failure`. */
-  'proof.failed': ToldProof & { status: Exclude<TerminalProofStatus, 'complete'>; failure: string | null }
+  'proof.failed': ProofEvent & { status: Exclude<TerminalProofStatus, 'complete'>; failure: string | null }
   /** A user signed in, with the wallet of this address. */
   'session.created': { walletAddress: Hex }
   /** A vault refused to sign, for the reason in `code`. */

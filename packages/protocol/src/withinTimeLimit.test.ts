@@ -10,7 +10,7 @@ afterEach(() => {
 
 const never = () => new Promise<never>(() => {})
 
-test('work in time gives its result, and its signal stays quiet', async () => {
+test('returns the result of work in time, without aborting its signal', async () => {
   let seen: AbortSignal | undefined
   const result = await withinTimeLimit(1000, async (signal) => {
     seen = signal
@@ -21,7 +21,7 @@ test('work in time gives its result, and its signal stays quiet', async () => {
   expect(seen?.aborted).toBe(false)
 })
 
-test('work that hangs ends with the error of the caller, and its signal gives it as the reason', async () => {
+test('work that hangs ends with the caller’s error, and its signal has it as the reason', async () => {
   let seen: AbortSignal | undefined
   const late = new Error('late')
   const hang = (signal: AbortSignal) => {
@@ -36,7 +36,7 @@ test('work that hangs ends with the error of the caller, and its signal gives it
   expect(seen?.reason).toBe(late)
 })
 
-test('without an error of the caller it is a TimeoutError', async () => {
+test('without a caller’s error, it is a TimeoutError', async () => {
   const outcome = withinTimeLimit(1000, never).catch((error) => error)
   vi.advanceTimersByTime(1000)
   expect(await outcome).toMatchObject({ name: 'TimeoutError' })
@@ -52,7 +52,7 @@ test('work that fails in time gives its own error, and its signal is aborted', a
   expect(seen?.aborted).toBe(true)
 })
 
-test('work that throws before it returns a promise fails alike', async () => {
+test('work that throws synchronously rejects too', async () => {
   const failing = withinTimeLimit(1000, () => {
     throw new Error('bad')
   })
@@ -60,7 +60,7 @@ test('work that throws before it returns a promise fails alike', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('what late work gives is dropped, a failure included', async () => {
+test('drops late results and late failures', async () => {
   const unhandled = vi.fn()
   process.on('unhandledRejection', unhandled)
   try {
@@ -77,13 +77,13 @@ test('what late work gives is dropped, a failure included', async () => {
   }
 })
 
-test('no timer is left behind, whether the work succeeds or fails', async () => {
+test('leaves no timer, whether the work succeeds or fails', async () => {
   await withinTimeLimit(1000, async () => 'done')
   await withinTimeLimit(1000, () => Promise.reject(new Error('bad'))).catch(() => {})
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('an abort of the caller ends it at once with its reason, and leaves no timer and no listener', async () => {
+test('ends at once with the caller’s reason when the caller aborts, and leaves no timer and no listener', async () => {
   const caller = new AbortController()
   const removed = vi.spyOn(caller.signal, 'removeEventListener')
   let seen: AbortSignal | undefined
@@ -100,7 +100,7 @@ test('an abort of the caller ends it at once with its reason, and leaves no time
   expect(removed).toHaveBeenCalledOnce()
 })
 
-test('with a caller that aborted before, the work does not begin', async () => {
+test('does not start the work if the caller has already aborted', async () => {
   const work = vi.fn(never)
   await expect(withinTimeLimit(1000, work, { signal: AbortSignal.abort('before') })).rejects.toBe('before')
   expect(work).not.toHaveBeenCalled()

@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { assertEnclaveSettings, hashTypedData, ServiceError, type TypedData, toPrefixedHex } from '../src/index.ts'
 
 /** The digest of accepted typed data, or the code of the error. */
-export function judgeTypedData(typedData: unknown): { digest: string } | { code: string } {
+export function hashOrReject(typedData: unknown): { digest: string } | { code: string } {
   try {
     return { digest: toPrefixedHex(hashTypedData(typedData as TypedData)) }
   } catch (error) {
@@ -143,7 +143,7 @@ export function createLimitVectors() {
       'typedData: the digest of what is accepted, or the error code. settings: whether they are accepted.',
       'spec/protocol.md has the rules.',
     ],
-    typedData: createTypedData().map(([name, typedData]) => ({ name, typedData, ...judgeTypedData(typedData) })),
+    typedData: createTypedData().map(([name, typedData]) => ({ name, typedData, ...hashOrReject(typedData) })),
     settings: createSettings().map(([name, settings]) => ({ name, settings, isAccepted: isSettings(settings) })),
   }
 }

@@ -68,7 +68,7 @@ describe('parseSignFields', () => {
       'a struct that lacks a value',
       'typed-data',
       JSON.stringify({ ...order, message: {} }),
-      'This cannot be signed in one way only: a struct has not exactly its members.',
+      'This cannot be signed in one way only: a struct does not have exactly its members.',
     ],
     [
       'a member too many',

@@ -42,7 +42,7 @@ describe('transactions of other types are unsupported_transaction', () => {
 
   test('details name the member, and nothing of its value', () => {
     expect(() => parse({ ...txMetadata, gasPrice: 'canary' })).toThrow(
-      expect.objectContaining({ details: 'gasPrice is of another type of transaction' }),
+      expect.objectContaining({ details: 'gasPrice belongs to another type of transaction' }),
     )
   })
 })
