@@ -36,18 +36,18 @@ test.each<[string, TdMeasurement, number]>([
   expect(parseMeasurementText(text, keep)).toEqual(measurement)
 })
 
-test('a register of zeros is written as 0, one that is left open as nothing', () => {
+test('writes a register of zeros as 0, and an unchecked one as nothing', () => {
   expect(toMeasurementText({ mrTd, rtmr3: zero, mrOwner: zero })).toBe(`${mrTd}::::0::0:`)
 })
 
-test.each([0, 2, 3, 6, 7, 9])('%i parts are no measurement', (count) => {
+test.each([0, 2, 3, 6, 7, 9])('rejects a measurement of %i parts', (count) => {
   const text = count === 0 ? '' : Array(count).fill(mrTd).join(':')
   expect(parseMeasurementText(text, (part) => (part === '' ? 'judged' : part))).toEqual(
     count === 0 ? { mrTd: 'judged' } : undefined,
   )
 })
 
-test('only a text with a place for every register may leave one empty, and never MRTD', () => {
+test('only the full form may have empty registers, and never MRTD', () => {
   const judged: string[] = []
   const judge = (part: string) => {
     judged.push(part)
@@ -62,13 +62,13 @@ test('only a text with a place for every register may leave one empty, and never
 
 const minimumTcb = { Milan: { bl: 4, snp: 24, ucode: 219 }, Turin: { fmc: 1, tee: 0 } }
 
-test('patch levels are read as they are written', () => {
+test('reads patch levels as written', () => {
   const texts = toMinimumTcbTexts(minimumTcb)
   expect(texts).toEqual(['Milan:bl=4,snp=24,ucode=219', 'Turin:fmc=1,tee=0'])
   expect(parseMinimumTcbTexts(texts)).toEqual(minimumTcb)
 })
 
-test('a product without levels is not written: it would ask for nothing', () => {
+test('omits a product without levels, which would require nothing', () => {
   expect(toMinimumTcbTexts({ Milan: {}, Genoa: { bl: 1 } })).toEqual(['Genoa:bl=1'])
 })
 
@@ -104,7 +104,7 @@ test.each<[TdPlatform, string]>([
   expect(parsePlatformText(text)).toEqual(platform)
 })
 
-test('its hex may be copied in either case and with 0x', () => {
+test('accepts hex in either case and with 0x', () => {
   expect(parsePlatformText(`ppid:0x${id.toUpperCase()}`)).toEqual({ ppid: id })
 })
 
@@ -131,7 +131,7 @@ const hex = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 const name = 'witness.example/w1'
 const vkey = toVkey(createNoteKey({ name, type: 'cosignature-ed25519', publicKey: fromHex(hex) }))
 
-test('a key is read as its witness states it, and in hex of either case', () => {
+test('reads a key as its witness publishes it, and in hex of either case', () => {
   for (const text of [vkey, hex, hex.toUpperCase(), `0x${hex}`]) expect(parseWitnessText(text)).toBe(hex)
 })
 

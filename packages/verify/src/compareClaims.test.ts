@@ -42,13 +42,13 @@ async function liesOf(
   return findLies(claims).map(({ member }) => member)
 }
 
-test('an honest answer has no lie in it, and every claim is judged', async () => {
+test('finds no false claim in an honest response, and checks every claim', async () => {
   expect(await liesOf({})).toEqual([])
   const checksummed = honest.walletAddress.toUpperCase().replace('0X', '0x') as typeof honest.walletAddress
   expect(await liesOf({ walletAddress: checksummed })).toEqual([])
 })
 
-test('a kind that is left out or another is a lie', async () => {
+test('rejects a missing or wrong kind as a false claim', async () => {
   const authorization = await issueGoldenV2({ signing: { kind: 'authorization' } })
   const { cid, receipt } = authorization
   const found = { cid, receipt, isMock: false, isMockRefused: false, steps: [], publications: undefined }
@@ -60,7 +60,7 @@ test('a kind that is left out or another is a lie', async () => {
   expect(liesIn({ kind: 'off-chain' })).toEqual(['kind'])
 })
 
-describe('every lie is found, and none beside it', () => {
+describe('finds every false claim, and no other', () => {
   test.each<[string, Partial<ProofPayload>, (keyof ProofPayload)[]]>([
     ['another transaction', { txHash: `0x${'11'.repeat(32)}` }, ['txHash']],
     ['another chain', { chainId: 1 }, ['chainId']],
@@ -81,7 +81,7 @@ describe('every lie is found, and none beside it', () => {
     expect(await liesOf(change)).toEqual(members)
   })
 
-  test('another CID than the one that the chain points to', async () => {
+  test('a CID other than the one on the chain', async () => {
     const lies = await liesOf({}, ({ rpc }) => {
       rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
     })
@@ -109,7 +109,7 @@ describe('every lie is found, and none beside it', () => {
   })
 })
 
-test('before completion the publishing transaction may change, and is no claim', async () => {
+test('before completion, the publishing transaction may change and is not a claim', async () => {
   const withoutEvent = ({ rpc }: FakeNetwork) => {
     rpc.eth_getLogs = []
   }
@@ -118,7 +118,7 @@ test('before completion the publishing transaction may change, and is no claim',
   expect(await liesOf({ status: 'onchain_failed', onchainTxHash }, withoutEvent)).toEqual([])
 })
 
-test('a service that still waits for an event is behind the chain, however old the event is, and not false', () => {
+test('a service that waits for an event is behind the chain, and not false, however old the event is', () => {
   const event = { ipfsCid: issue.cid, txHash: publishingTx, blockNumber: 16, blockTime: new Date(0) }
   const { cid, receipt } = issue
   const found = { cid, receipt, isMock: false, isMockRefused: false, steps: [], publications: [event] }
@@ -131,14 +131,14 @@ test('a service that still waits for an event is behind the chain, however old t
   })
 })
 
-test('a chain that cannot be asked accuses nobody', async () => {
+test('an unavailable chain makes no claim false', async () => {
   const lies = await liesOf({}, ({ rpc }) => {
     rpc.eth_chainId = null
   })
   expect(lies).toEqual([])
 })
 
-test('without a receipt all but the shape of the answer stays open', () => {
+test('without a receipt, only the form of the response can be checked', () => {
   const claims = compareClaims(honest, undefined)
   expect(claims.map(({ verdict }) => verdict)).toEqual(claims.map(() => 'open'))
   expect(findLies(compareClaims({ ...honest, onchainTxHash: null }, undefined)).map(({ member }) => member)).toEqual([

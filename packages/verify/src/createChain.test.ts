@@ -27,7 +27,7 @@ const withChain = (changes: Readonly<Record<string, unknown>> = {}, fromBlock = 
   read(serveRpc(toChain(honest, changes)), fromBlock)
 
 describe('a chain over JSON-RPC', () => {
-  test('logs come with the time of their block', async () => {
+  test('returns logs with the time of their block', async () => {
     const { reader } = await withChain()
     const { removed: _, ...log } = toLog(honest)
     expect(await reader.getLogs(query)).toEqual([
@@ -35,7 +35,7 @@ describe('a chain over JSON-RPC', () => {
     ])
   })
 
-  test('publications are the events of the contract for what was asked', async () => {
+  test('returns the contract’s events for the request as publications', async () => {
     const eth_getLogs = [
       toLog(honest),
       toLog(honest, { address: `0x${'00'.repeat(20)}` }),
@@ -49,14 +49,14 @@ describe('a chain over JSON-RPC', () => {
     ])
   })
 
-  test('a node of another chain than the contract’s is not asked', async () => {
+  test('does not use a node of another chain than the contract’s', async () => {
     const { url, requests } = await startLoopback(serveRpc(toChain(honest)))
     const chain = createChain(createRpc(deps, { url }), { contract, fromBlock: 0, chainId: 1 })
     await expect(chain.reader.getLogs(query)).rejects.toThrow(withCode('chain_unavailable', 'of chain 31337, not 1'))
     expect(requests).toHaveLength(1)
   })
 
-  test('logs are asked for from the block of the contract', async () => {
+  test('requests logs from the contract’s first block', async () => {
     let filter: unknown
     const { reader } = await withChain(
       {
@@ -71,7 +71,7 @@ describe('a chain over JSON-RPC', () => {
     expect(filter).toEqual({ ...query, fromBlock: '0xff', toBlock: 'latest' })
   })
 
-  test('a log that a reorganisation removed is no log', async () => {
+  test('ignores a log that a reorganisation removed', async () => {
     const { reader } = await withChain({ eth_getLogs: [toLog(honest, { removed: true })] })
     expect(await reader.getLogs(query)).toEqual([])
   })
@@ -85,7 +85,7 @@ describe('a chain over JSON-RPC', () => {
     expect(await reader.getTransactionState({ chainId: 31337, txHash })).toBe(state)
   })
 
-  test('a node of another chain does not know the transaction, whatever it says', async () => {
+  test('ignores what a node of another chain says about the transaction', async () => {
     const { reader } = await withChain({ eth_chainId: '0x1' })
     expect(await reader.getTransactionState({ chainId: 31337, txHash })).toBe('unknown')
   })
@@ -159,13 +159,13 @@ describe('a node that does not speak JSON-RPC', () => {
     await expect(rpc.getChainId()).rejects.toThrow(withCode('chain_unavailable', details))
   })
 
-  test('a node that is not there is said to be out of reach', async () => {
+  test('reports a node that is not there as unreachable', async () => {
     const rpc = createRpc(deps, { url: await findClosedUrl() })
     await expect(rpc.getChainId()).rejects.toThrow(withCode('chain_unavailable', 'could not be reached'))
   })
 })
 
-describe('the receipt that the chain names for a transaction', () => {
+describe('the receipt of a transaction on the chain', () => {
   const find = async (logs: unknown) => {
     const { chain } = await withChain({ eth_getLogs: logs })
     return chain.findReceiptCid(txHash)
@@ -181,11 +181,11 @@ describe('the receipt that the chain names for a transaction', () => {
     expect(topics).toEqual([attestationPublishedTopic, null, txHash])
   })
 
-  test('published twice is one receipt', async () => {
+  test('counts once if published twice', async () => {
     expect(await find([toLog(honest), toLog(honest)])).toBe(honest.cid)
   })
 
-  test('must be the only one, or the reader has to choose', async () => {
+  test('must be the only one, or the reader must choose', async () => {
     const other = toLog({ ...honest, cid: honest.cid.replace(/.$/, 'x') })
     await expect(find([toLog(honest), other])).rejects.toThrow(withCode('invalid_arguments', honest.cid))
   })
@@ -201,11 +201,11 @@ describe('the receipt that the chain names for a transaction', () => {
     await expect(find(logs)).rejects.toThrow(withCode('event_not_found', txHash))
   })
 
-  test('an event that names nothing does not hide the one that does', async () => {
+  test('an event without a CID does not hide one with a CID', async () => {
     expect(await find([toLog(honest, { data: '0x' }), toLog(honest)])).toBe(honest.cid)
   })
 
-  test('an event that names nothing, alone, cannot be used', async () => {
+  test('only an event without a CID gives an error', async () => {
     await expect(find([toLog(honest, { data: '0x' })])).rejects.toThrow(withCode('chain_unavailable', 'too short'))
   })
 })

@@ -22,7 +22,7 @@ const readFact = ({ facts }: ReturnType<typeof message>, name: string) =>
   facts.find((fact) => fact.name === name)?.value
 
 describe('a message', () => {
-  test('is shown with its lines', () => {
+  test('keeps its line breaks', () => {
     const words = message('Hello\nworld')
     expect(words).toMatchObject({ title: 'A message', warnings: [] })
     expect(words.facts).toEqual([{ name: 'Message', value: 'Hello\nworld' }])
@@ -43,7 +43,7 @@ describe('a message', () => {
     expect(words.warnings.join()).toContain('invisible')
   })
 
-  test('that is no text is shown as bytes, with a warning', () => {
+  test('that is not text is shown as bytes, with a warning', () => {
     const words = message(new Uint8Array(32).fill(0xee))
     expect(words.facts).toEqual([{ name: 'Bytes', value: `0x${'ee'.repeat(32)}` }])
     expect(words.warnings.join()).toContain('hash')
@@ -55,7 +55,7 @@ describe('a message', () => {
       .map(([name, value]) => `${name}: ${value}`)
       .join('\n')}`
 
-  test('of EIP-4361 is named as a login, with its site and end, and shown field by field', () => {
+  test('of EIP-4361 is described as a login with site and expiry, field by field', () => {
     const end = { 'Expiration Time': '2026-07-01T00:00:00Z', 'Request ID': '7' }
     const text = `${signIn({ URI: 'https://shop.example/x', ...REST, ...end })}\nResources:\n- ipfs://x\n- https://y`
     const words = message(text)
@@ -101,12 +101,12 @@ describe('a message', () => {
     expect(words.warnings.join()).toContain('doesn’t follow the standard')
     expect(readFact(words, 'Message')).toBe(text.replaceAll(/[\t\r]/g, '\u{fffd}'))
     expect(readFact(words, 'Site')).toBeUndefined()
-    // A site may find no end in it, whatever a person reads.
+    // A site may ignore an expiry time in a form that only people can read.
     expect(words.warnings[0]).toMatch(/^Anyone with the signature can sign in .*\. It may never expire\.$/)
     expect(message(whole).warnings.join()).not.toContain('form of the standard')
   })
 
-  test('of EIP-4361 without a site, about to be signed, is of no page', () => {
+  test('of EIP-4361 without a site belongs to no page before signing', () => {
     const words = message(whole.replace('shop.example wants', ' wants'), { host: 'shop.example', chainId: 1 })
     expect(words.title).toBe('Sign in with Ethereum: an unnamed site')
     expect(words.warnings.join()).toContain('It is for an unnamed site, not for this page.')
@@ -117,14 +117,14 @@ describe('a message', () => {
     expect(message(text).warnings.join()).toContain('The site is evil.example.')
   })
 
-  test('of EIP-4361 for another account or site, or without an end, says so', () => {
+  test('of EIP-4361 for another account or site, or without an expiry, warns', () => {
     const words = message(signIn({ URI: 'https://evil.example', ...REST }, spender)).warnings.join('\n')
     expect(words).toContain('never expires')
     expect(words).toContain(`another account than this wallet: ${spender}`)
     expect(words).toContain('another site: https://evil.example')
   })
 
-  test('of EIP-4361, about to be signed, says where site or chain are not those of the page', () => {
+  test('of EIP-4361 for another site or chain than the page’s warns before signing', () => {
     const page = { host: 'shop.example', chainId: 1 }
     const usual = message(whole).warnings
     expect(message(whole, page).warnings).toEqual(usual)
@@ -138,14 +138,14 @@ describe('a message', () => {
     expect(message(whole, { ...page, chainId: 10 }).warnings.join()).toContain(
       'It is for chain 1, and this wallet is on chain 10.',
     )
-    // A user name that looks like the page's site is no site.
+    // A user name that looks like the page's site is not a site.
     const disguised = signIn({ URI: 'https://evil.example', ...REST }, wallet, 'shop.example@evil.example')
     expect(message(disguised, page).warnings.join()).toContain('It is for evil.example, not for this page.')
     const statement = whole.replace('Hello', 'Chain ID: 10')
     expect(message(statement, { ...page, chainId: 10 }).warnings.join()).toContain('It is for chain 1,')
   })
 
-  test('of EIP-4361 with a statement that looks like a field is judged by the field', () => {
+  test('of EIP-4361 with a statement that looks like a field is described by the real field', () => {
     const evil = signIn({ URI: 'https://evil.example', ...REST })
     expect(message(evil.replace('Hello', 'URI: https://shop.example')).warnings.join()).toContain(
       'another site: https://evil.example',
@@ -155,13 +155,13 @@ describe('a message', () => {
     expect(words.warnings.join()).toContain('never expires')
   })
 
-  test('that only mentions a login is none', () => {
+  test('that only mentions a login is not a login', () => {
     expect(message(`x\n${signIn({})}`).title).toBe('A message')
   })
 })
 
 describe('typed data', () => {
-  test('is shown field by field, in the order of its types, with nothing left out', () => {
+  test('is shown completely, field by field, in the order of its types', () => {
     const types = {
       Mail: [
         { name: 'to', type: 'Person[]' },
@@ -259,7 +259,7 @@ describe('typed data', () => {
     },
   )
 
-  test('is described even where its types or values are none', () => {
+  test('is described even with malformed types or values', () => {
     const types = { Mail: [null, 'x', { name: 'a' }, { name: 'b', type: 'string' }], Other: 'x' }
     const words = typed('Mail', { a: 1n, b: null }, types)
     expect(words.facts.slice(-2)).toEqual([
@@ -270,7 +270,7 @@ describe('typed data', () => {
     expect(typed('Permit', { owner: wallet, spender, value: 3n }).warnings.join()).toContain('3 smallest units')
   })
 
-  test('of another owner says so', () => {
+  test('of another owner warns', () => {
     expect(typed('Permit', { owner: spender, spender, value: 1 }).warnings.join()).toContain(
       `another owner than this wallet: ${spender}`,
     )
@@ -328,16 +328,16 @@ describe('typed data', () => {
     expect(warnings.join()).toContain('Anyone with the signature')
   })
 
-  test('the end of an allowance of another owner says so', () => {
+  test('the removal of another owner’s allowance warns', () => {
     expect(typed('Permit', { owner: spender, spender, value: 0 }).warnings).toEqual([
       `It is for another owner than this wallet: ${spender}.`,
     ])
   })
 
-  test('what ends an authorization gives nothing away', () => {
+  test('a cancellation gives no access', () => {
     const words = typed('CancelAuthorization', { authorizer: wallet, nonce: `0x${'00'.repeat(32)}` })
     expect([words.title, words.warnings]).toEqual(['Cancellation of a token transfer (EIP-3009)', []])
-    // With a member that the standard does not have, nobody knows what it does.
+    // With a member that the standard lacks, the effect is unknown.
     const other = typed('CancelAuthorization', { authorizer: wallet, to: spender })
     expect([other.title, other.sentence]).toEqual([
       'Typed data: CancelAuthorization',

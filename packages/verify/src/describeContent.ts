@@ -21,8 +21,8 @@ export type ShownContent = OffChainContent
 const UNKNOWN_USE = 'The effect of the signature depends on the contract or app.'
 
 /**
- * Describes a message or typed data field by field. Recognises EIP-4361, EIP-2612, Permit2 and EIP-3009, and warns if the signature alone
- * gives access to something. Also describes content that no enclave would sign.
+ * Describes a message or typed data field by field. Recognises EIP-4361, EIP-2612, Permit2 and EIP-3009, and warns if the signature gives
+ * access to something without a transaction. Also describes content that no enclave would sign.
  *
  * @example
  * const { title, warnings, facts } = describeContent({ kind: 'typed-data', content: typedData }, { wallet })

@@ -16,7 +16,7 @@ const verified = { verdict: 'verified', isMockRefused: false, isKnownCode: true 
 const say = (shown: Partial<Shown> & Pick<Shown, 'receipt'>, reader?: SignedReader) =>
   describeSigned({ ...verified, content: undefined, ...shown }, reader)
 
-test('a transaction is described alike in both versions', () => {
+test('describes a transaction alike in both versions', () => {
   expect(say({ receipt: transaction.receipt })).toEqual(say({ receipt: one.receipt }))
 })
 
@@ -35,13 +35,13 @@ test.each([
   [11155111, '1 ETH'],
   [137, '1 POL'],
   [100, '1 of the chain’s coin'],
-])('ether is the coin only of the chains that have it: %d', (chainId, amount) => {
+])('names ether only on chains with ether as their coin: %d', (chainId, amount) => {
   const { title, facts } = say({ receipt: { ...one.receipt, transaction: { ...one.receipt.transaction, chainId } } })
   expect(title).toBe(`A payment of ${amount}`)
   expect(facts).toContainEqual({ name: 'Amount', value: amount })
 })
 
-test('a payment is one sentence, with names and times as the reader writes them', () => {
+test('describes a payment in one sentence, with the reader’s names and times', () => {
   const { title, sentence, facts } = say({ receipt: one.receipt }, { toTime: (time) => `<${time}>` })
   const { from, to, txHash, signedAt } = one.receipt.transaction
   expect(title).toBe('A payment of 1 ETH')
@@ -58,7 +58,7 @@ test('a payment is one sentence, with names and times as the reader writes them'
   ])
 })
 
-test('a call of a contract is called one, and a chain without a name has its number', () => {
+test('describes a contract call, and shows the number of an unnamed chain', () => {
   const receipt = {
     ...one.receipt,
     transaction: { ...one.receipt.transaction, chainId: 5, data: '0xa9059cbb' } as const,
@@ -69,7 +69,7 @@ test('a call of a contract is called one, and a chain without a name has its num
   expect(facts).toContainEqual({ name: 'Chain', value: '5' })
 })
 
-test('where it is logged is said with who cosigned it, and nothing of the origin reaches a terminal', () => {
+test('shows the log entry with its cosigners, and escapes the origin for terminals', () => {
   const logged = {
     origin: 'log.example/\u009b31ma',
     index: 6,
@@ -87,7 +87,7 @@ test('where it is logged is said with who cosigned it, and nothing of the origin
   ])
 })
 
-describe('what the evidence does not show is only what the receipt says, whatever was signed', () => {
+describe('attributes unproven content to the receipt, for every kind', () => {
   const allowedMock = { ...verified, verdict: 'mock' } as const
   const receipts = [one, transaction, authorization, message, address].map(({ receipt }) => receipt)
   const reservation = 'This is not proven, only stated in the receipt: '
@@ -114,13 +114,13 @@ describe('what the evidence does not show is only what the receipt says, whateve
   )
 })
 
-test('an authorization warns of what its code can do', () => {
+test('warns that an authorized code can act for the wallet', () => {
   const { sentence, warnings } = say({ receipt: authorization.receipt })
   expect(sentence).toMatch(/authorized the code at 0x(7e){20} to act for it on Local chain \(EIP-7702\)/i)
   expect(warnings.join()).toContain('all of the wallet’s assets')
 })
 
-test('an authorization of the zero address ends a delegation, and warns of nothing', async () => {
+test('an authorization of the zero address ends a delegation, without a warning', async () => {
   const none = { kind: 'authorization', authorization: { address: `0x${'00'.repeat(20)}` } } as const
   const { receipt } = await issueGoldenV2({ signing: none })
   const { title, sentence, warnings } = say({ receipt })
@@ -129,7 +129,7 @@ test('an authorization of the zero address ends a delegation, and warns of nothi
   expect(warnings).toEqual([])
 })
 
-test('off the chain, only an opening says what was signed', () => {
+test('shows off-chain content only from an opening', () => {
   const { content } = message.opening ?? {}
   if (typeof content !== 'object') throw new Error('the simulator shows the content')
   expect(say({ receipt: message.receipt }).sentence).toContain('signed a message or typed data on 2026-06-15')
@@ -147,7 +147,7 @@ describe('a vault', async () => {
   const valuesOf = ({ facts }: ReturnType<typeof say>, wanted: string) =>
     facts.filter(({ name }) => name === wanted).map(({ value }) => value)
 
-  test('has the rules, what holds for all of them, and who approved', () => {
+  test('shows all rules, the common limits, and the approvers', () => {
     const words = say({ receipt: vault.receipt, policy: approved })
     expect(valuesOf(words, 'Rules')[0]).toContain('Up to 0.1 ')
     expect(words.facts.filter(({ name }) => /^Rule \d$/.test(name))).toHaveLength(4)
@@ -156,7 +156,7 @@ describe('a vault', async () => {
     expect(valuesOf(words, 'Policy')).toEqual([vault.receipt.signer.statement.policy])
   })
 
-  test('off the chain says who approved only where its owner shows it', () => {
+  test('shows off-chain approvers only from an opening', () => {
     const approversOf = (shown?: OpeningContent) =>
       valuesOf(say({ receipt: offChain.receipt, content: shown, policy: approved }), 'Approved by')
     expect(approversOf()).toEqual([])
@@ -164,7 +164,7 @@ describe('a vault', async () => {
     expect(approversOf({ ...content, approvals: [{ approver: 'me' }] as never })).toEqual([])
   })
 
-  test('says nothing of rules that are not those in the statement, and nothing for a wallet without rules', () => {
+  test('shows no rules if they differ from the statement’s, or for a wallet without rules', () => {
     const unknown = say({ receipt: vault.receipt })
     expect([valuesOf(unknown, 'Rules'), valuesOf(unknown, 'Policy')]).toEqual([
       [],
@@ -173,7 +173,7 @@ describe('a vault', async () => {
     expect(valuesOf(say({ receipt: transaction.receipt, policy: approved }), 'Policy')).toEqual([])
   })
 
-  test('an address is no signature', async () => {
+  test('describes an address without a signature', async () => {
     expect(say({ receipt: address.receipt, policy: approved }).title).toBe('The address of a vault')
     const { receipt } = await issueGoldenV2(goldenVaults['wallet-address'])
     expect(say({ receipt }).title).toBe('The address of a wallet')

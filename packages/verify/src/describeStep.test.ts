@@ -23,7 +23,7 @@ const withTcb = (tcbStatus: 'UpToDate' | 'OutOfDate') => ({
 const toStep = (id: StepId, status: VerifierStep['status']): VerifierStep => ({ id, status, title: '', detail: '' })
 
 describe('steps', () => {
-  test('each has a sentence for each outcome', () => {
+  test('have a sentence for each outcome', () => {
     for (const id of ids) {
       for (const status of ['pass', 'fail', 'skip'] as const) {
         expect(describeStep(toStep(id, status), hardware)).toMatch(/\.$/)
@@ -31,7 +31,7 @@ describe('steps', () => {
     }
   })
 
-  test('a step claims no more than it checked: whether the wallet signed, and whose rules those are, is for the evidence to show', () => {
+  test('claim only what the step checked, not who signed or whose rules apply', () => {
     const say = (id: StepId, status: VerifierStep['status'] = 'pass') => describeStep(toStep(id, status), hardware)
     for (const id of ['opening', 'digest', 'statement', 'inclusion'] as const) {
       expect(say(id)).not.toMatch(/was signed|owner|wrote down|vouched/)
@@ -40,13 +40,13 @@ describe('steps', () => {
     expect(say('vault-policy')).not.toContain('address')
   })
 
-  test('of a real mock verification, no step about enclave, sample or coordinator stands as plainly passed', () => {
+  test('in a real mock verification, no step about enclave, sample or coordinator is shown as plainly passed', () => {
     const context = { ...mock, isOperatorNode: false }
     const simulated = mock.steps.filter((step) => isSimulated(step, context)).map(({ id }) => id)
     const expected = ['The key enclave', 'The random sample', 'The coordinator']
       .flatMap((title) => groupSteps(mock.steps).find((group) => group.title === title)?.steps ?? [])
       .map(({ id }) => id)
-      // Nobody listed machines or gave a list, so that there is nothing that passed.
+      // No anchors list machines, so this step has not passed.
       .filter((id) => id !== 'platform' && id !== 'coordinator-revocation')
     expect(simulated.toSorted()).toEqual(expected.toSorted())
     expect(simulated).toHaveLength(16)
@@ -62,14 +62,14 @@ describe('steps', () => {
     expect(isSimulated(toStep('report-data', 'fail'), { isMock: true })).toBe(false)
   })
 
-  test('a processor is up to date only where Intel says so', () => {
+  test('says that a processor is up to date only if Intel says so', () => {
     const say = (tcbStatus: 'UpToDate' | 'OutOfDate') =>
       describeStep(toStep('quote-policy', 'pass'), { ...hardware, view: withTcb(tcbStatus) })
     expect(say('UpToDate')).toContain('was up to date')
     expect(say('OutOfDate')).toMatch(/was not up to date.*OutOfDate/)
   })
 
-  test('known code with a secret of dstack is said to share it with what the app’s owner admits', () => {
+  test('warns that known code with a dstack secret shares it with other code that the app’s owner admits', () => {
     const say = (rootSecret: string, status: VerifierStep['status'] = 'pass') => {
       const config = { ...issue.receipt.signer.config, rootSecret }
       const view = { ...issue.receipt, signer: { ...issue.receipt.signer, config } }
@@ -92,7 +92,7 @@ describe('steps', () => {
     for (const title of Object.values(stepTitles)) expect(title).not.toMatch(/genuine|hardware|Intel|AMD/)
   })
 
-  test('an event through the operator’s node is the operator’s word', () => {
+  test('attributes an event through the operator’s node to the operator', () => {
     const word = 'According to the operator’s node, the public chain'
     for (const status of ['pass', 'fail'] as const) {
       expect(describeStep(toStep('event', status), { ...hardware, isOperatorNode: true })).toContain(word)
@@ -104,7 +104,7 @@ describe('steps', () => {
   })
 })
 
-test('every step is in one of six groups, and in no other; a group is there before its first step', () => {
+test('every step is in exactly one of six groups, which are listed before their first step', () => {
   const groups = groupSteps(ids.map((id) => toStep(id, 'pass')))
   expect(groups.flatMap((group) => group.steps.map(({ id }) => id)).toSorted()).toEqual(ids.toSorted())
   expect(groupSteps([]).map((group) => group.steps)).toEqual([[], [], [], [], [], []])

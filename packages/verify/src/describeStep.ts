@@ -53,7 +53,7 @@ export function isMockStep({ detail }: Pick<VerifierStep, 'detail'>): boolean {
   return detail.includes('MOCK')
 }
 
-/** What each outcome means to a reader who doesn't know the protocol, and what to do about a failure. */
+/** The words for each outcome, for readers who don't know the protocol, and advice for failures. */
 type StepWords = {
   pass: string
   fail: string
@@ -72,7 +72,7 @@ const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: 'Download the original receipt.',
   },
   cid: {
-    pass: 'The bytes match their CID, so nobody changed them on the way.',
+    pass: 'The bytes match their CID, so they are unchanged.',
     fail: 'The bytes don’t match the CID: someone changed them, or the file has a wrong name.',
     skip: 'The receipt came from a file, so there is no CID to compare it with.',
     action: 'Get the receipt from another source.',
@@ -248,7 +248,7 @@ const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: DISTRUST,
   },
   event: {
-    pass: 'The public chain points to this receipt, so nobody can replace it unnoticed.',
+    pass: 'The public chain points to this receipt, so replacing it would be noticed.',
     fail: 'The public chain does not point to this receipt.',
     skip: 'The chain was not asked, or did not answer.',
     action: 'Check the contract and the node. If the receipt is new, try again in a few minutes.',

@@ -29,12 +29,12 @@ describe('the verdict', () => {
   const say = (verdict: Parameters<typeof describeVerdict>[0]['verdict'], anchorSource: AnchorSource, lies = 0) =>
     describeVerdict({ ...judged, verdict }, { anchorSource, lies, status: 'complete' })
 
-  test('against the operator’s anchors says whose they are', () => {
+  test('names the operator’s anchors as the operator’s', () => {
     expect(say('verified', 'operator').title).toContain('against the operator’s anchors')
     expect(say('verified', 'visitor').title).toContain('against your anchors')
   })
 
-  test('names the anchors by their source and no other way', () => {
+  test('names the anchors only by their source', () => {
     for (const verdict of ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const) {
       const { title, sentence } = say(verdict, 'operator')
       expect(`${title} ${sentence}`).not.toMatch(/\byours?\b|you (?:named|trust)/)
@@ -43,7 +43,7 @@ describe('the verdict', () => {
     expect(say('mock', 'visitor').sentence).toContain('your anchors')
   })
 
-  test('only a verified receipt without lies is good', () => {
+  test('is good only for a verified receipt without false claims', () => {
     expect(say('verified', 'visitor').tone).toBe('good')
     expect(say('verified', 'visitor', 1)).toMatchObject({ tone: 'bad', title: expect.stringContaining('false') })
     expect(say('mock', 'visitor').tone).toBe('warning')
@@ -56,7 +56,7 @@ describe('the verdict', () => {
     ['mock', ', but '],
     ['unknown-code', ', but '],
     ['unbounded', ': '],
-  ] as const)('%s without an event is not good, and says why', (verdict, link) => {
+  ] as const)('%s without an event is not good, and gives the reason', (verdict, link) => {
     const skipped = { ...judged, verdict, timeBound: 'unbounded' as const, steps: [toStep('event', 'skip')] }
     const context = { anchorSource: 'visitor', lies: 0, status: 'onchain_failed' } as const
     expect(describeVerdict({ ...skipped, isEventMissing: true }, context)).toMatchObject({
@@ -89,7 +89,7 @@ describe('the verdict', () => {
     })
   })
 
-  test('the verdict on known code says who can admit other code to a secret of dstack', () => {
+  test('on known code warns who can give other code a dstack secret', () => {
     const say = (verdict: Verdict, rootSecret: string, isKnownCode = true) => {
       const view = withTcb('UpToDate')
       const signer = { ...view.signer, config: { ...view.signer.config, rootSecret } }
@@ -102,7 +102,7 @@ describe('the verdict', () => {
     expect(say('verified', `attested:sha256:${'ab'.repeat(32)}`)).toEqual([])
   })
 
-  test('mock evidence that is not accepted is bad, and is called MOCK', () => {
+  test('rejected mock evidence is bad, and is called MOCK', () => {
     const context = { anchorSource: 'visitor', lies: 0, status: undefined } as const
     for (const verdict of ['mock', 'incomplete'] as const) {
       for (const lies of [0, 1]) {
@@ -115,7 +115,7 @@ describe('the verdict', () => {
     expect(describeVerdict(failed, { ...context, lies: 1 })).toMatchObject({ tone: 'bad', title: 'Not verified' })
   })
 
-  test('a lie comes before a failure only where the receipt is good in itself', () => {
+  test('a false claim comes before a failure only if the receipt itself is valid', () => {
     const context = { anchorSource: 'visitor', lies: 1, status: 'complete' } as const
     const failed = { ...judged, verdict: 'failed' } as const
     const titleOf = (...ids: VerifierStep['id'][]) =>

@@ -14,8 +14,8 @@ async function get(listener: RequestListener, { timeoutMs = 5_000, maxBytes = 64
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
-describe('a server that nobody trusts', () => {
-  test('is asked without compression, and without cookies of anybody but the page’s own host', async () => {
+describe('an untrusted server', () => {
+  test('gets requests without compression, and with cookies only for the page’s own host', async () => {
     let headers = {}
     await get((request, response) => {
       headers = request.headers
@@ -25,14 +25,14 @@ describe('a server that nobody trusts', () => {
     for (const name of ['cookie', 'authorization', 'referer']) expect(headers).not.toHaveProperty(name)
   })
 
-  test('may send as many bytes as the bound, and not one more', async () => {
+  test('may send exactly the limit, and no byte more', async () => {
     expect(text(await get((_, response) => response.end('a'.repeat(64))))).toHaveLength(64)
     await expect(get((_, response) => response.end('a'.repeat(65)))).rejects.toThrow(
       withCode('fetch_failed', 'more than 64 bytes'),
     )
   })
 
-  test('that sends without end is cut off at the bound', async () => {
+  test('that sends endlessly is cut off at the limit', async () => {
     let isClosed: () => void
     const closed = new Promise<void>((resolve) => {
       isClosed = resolve
@@ -49,57 +49,57 @@ describe('a server that nobody trusts', () => {
     await closed
   })
 
-  test.each([404, 410, 429, 500, 503, 206, 204])('that answers %i is no source', async (status) => {
+  test.each([404, 410, 429, 500, 503, 206, 204])('that returns %i is rejected', async (status) => {
     await expect(get((_, response) => response.writeHead(status).end())).rejects.toThrow(
       withCode('fetch_failed', `returned ${status}`),
     )
     await expect(get((_, response) => response.writeHead(status).end())).rejects.toMatchObject({ status })
   })
 
-  test('that sends a web page is no source', async () => {
+  test('that sends a web page is rejected', async () => {
     const page: RequestListener = (_, response) => response.writeHead(200, { 'content-type': 'Text/HTML' }).end('<p>')
     await expect(get(page)).rejects.toThrow(withCode('fetch_failed', 'a web page'))
   })
 
-  test('that never answers runs into the time limit', async () => {
+  test('that never responds runs into the time limit', async () => {
     await expect(get(() => {}, { timeoutMs: 50 })).rejects.toThrow(withCode('fetch_failed', 'within 0.05 s'))
   })
 
-  test('that never answers, by a fetch that cannot be aborted, runs into the time limit all the same', async () => {
+  test('that never responds runs into the time limit, even if the fetch cannot be aborted', async () => {
     const fetchBytes = createFetchBytes({ fetch: () => new Promise(() => {}), timeoutMs: 50 })
     const failure = fetchBytes({ url: 'https://gateway.example/', maxBytes: 1, accept: '*/*' })
     await expect(failure).rejects.toThrow(withCode('fetch_failed', 'within 0.05 s'))
   })
 
-  test('that stops in the middle of its answer runs into the time limit', async () => {
+  test('that stops in the middle of its response runs into the time limit', async () => {
     const stalling: RequestListener = (_, response) => {
       response.writeHead(200, { 'content-length': '10' }).write('half')
     }
     await expect(get(stalling, { timeoutMs: 50 })).rejects.toThrow(withCode('fetch_failed', 'within 0.05 s'))
   })
 
-  test('that sends less than it promised is no source', async () => {
+  test('that sends less than it promised is rejected', async () => {
     const truncating: RequestListener = (_, response) => {
       response.writeHead(200, { 'content-length': '10' }).write('half', () => response.destroy())
     }
     await expect(get(truncating)).rejects.toThrow(withCode('fetch_failed', 'closed the connection early'))
   })
 
-  test('that is not there is said to be out of reach', async () => {
+  test('that is not there is reported as unreachable', async () => {
     const url = await findClosedUrl()
     await expect(createFetchBytes(deps)({ url, maxBytes: 1, accept: '*/*' })).rejects.toThrow(
       withCode('fetch_failed', 'could not be reached (ECONNREFUSED)'),
     )
   })
 
-  test('errors name the host and not the path, which may be a secret', async () => {
+  test('is named in errors only by host, because the path may be a secret', async () => {
     const { url } = await startLoopback((_, response) => response.writeHead(500).end())
     const failure = createFetchBytes(deps)({ url: `${url}/v3/secret?key=secret`, maxBytes: 1, accept: '*/*' })
     await expect(failure).rejects.toThrow(expect.not.objectContaining({ details: expect.stringContaining('secret') }))
   })
 })
 
-/** docs/decisions/0012: a page cannot see where a redirect leads, so no verifier follows one. */
+/** docs/decisions/0012: a page can't see where a redirect leads, so no verifier follows one. */
 describe('redirects are not followed', () => {
   const to =
     (status: number, location: string | undefined): RequestListener =>
@@ -135,7 +135,7 @@ describe('redirects are not followed', () => {
     await expect(failure).rejects.toThrow(withCode('fetch_failed', 'gateway.example redirects'))
   })
 
-  test('as a browser shows them: without status or location', async () => {
+  test('as in a browser: without status or location', async () => {
     const answer = Object.defineProperty(Response.error(), 'type', { value: 'opaqueredirect' })
     const failure = createFetchBytes({ ...deps, fetch: async () => answer })({
       url: 'https://gateway.example/',
@@ -145,7 +145,7 @@ describe('redirects are not followed', () => {
     await expect(failure).rejects.toThrow(withCode('fetch_failed', 'gateway.example redirects'))
   })
 
-  test('of a POST, whose body is for the first server alone', async () => {
+  test('of a POST, whose body is only for the first server', async () => {
     const { url, requests } = await startLoopback(to(307, '/x'))
     const failure = createFetchBytes(deps)({ url, maxBytes: 1, accept: '*/*', body: '{}' })
     await expect(failure).rejects.toThrow(withCode('fetch_failed', 'redirects'))
@@ -153,7 +153,7 @@ describe('redirects are not followed', () => {
   })
 })
 
-describe('errors name the host alone, whatever went wrong', () => {
+describe('every error names only the host', () => {
   const url = 'https://gateway.test/secret-path'
   const ask = (answer: () => Response | Promise<Response>) => {
     const sent: unknown[][] = []
@@ -169,7 +169,7 @@ describe('errors name the host alone, whatever went wrong', () => {
     return { result, sent }
   }
 
-  test('bytes come as they are, and nothing of the reader goes along', async () => {
+  test('returns bytes unchanged, and sends nothing about the reader', async () => {
     const { result, sent } = ask(() => new Response(new Uint8Array([1, 2, 3])))
     expect(await result).toEqual(new Uint8Array([1, 2, 3]))
     expect(sent).toEqual([

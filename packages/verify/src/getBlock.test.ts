@@ -17,7 +17,7 @@ describe('a block from gateways', () => {
     expect(requests).toEqual([`GET /ipfs/${cid}?format=raw`])
   })
 
-  test('is asked for as a raw block', async () => {
+  test('is requested as a raw block', async () => {
     let accept: string | undefined
     const { url } = await startLoopback((request, response) => {
       accept = request.headers.accept
@@ -27,7 +27,7 @@ describe('a block from gateways', () => {
     expect(accept).toBe('application/vnd.ipld.raw')
   })
 
-  test('other bytes are not believed: the next gateway is asked, and the first is named', async () => {
+  test('rejects other bytes, names that gateway, and tries the next one', async () => {
     const liar = await startLoopback(serveBlocks({ [cid]: other }))
     const good = await startLoopback(serveBlocks({ [cid]: block }))
     expect(await getBlock(deps, { cid, gateways: [liar.url, good.url], maxBytes: 100 })).toEqual({
@@ -36,7 +36,7 @@ describe('a block from gateways', () => {
     })
   })
 
-  test('where all fail, each says why', async () => {
+  test('lists the reason of each gateway if all fail', async () => {
     const closed = await findClosedUrl()
     const empty = await startLoopback(serveBlocks({}))
     const cut = await startLoopback(serveBlocks({ [cid]: block.subarray(0, 4) }))
@@ -52,7 +52,7 @@ describe('a block from gateways', () => {
     ])
   })
 
-  test('one gateway named twice is asked once', async () => {
+  test('asks a gateway only once', async () => {
     const empty = await startLoopback(serveBlocks({}))
     await getBlock(deps, { cid, gateways: [empty.url, `${empty.url}/ipfs`], maxBytes: 100 })
     expect(empty.requests).toHaveLength(1)
@@ -72,14 +72,14 @@ test.each([
   )
 })
 
-test('only http and https without credentials are addresses to ask', () => {
+test('accepts only http and https without credentials', () => {
   expect(parseHttpUrl('https://node.example/key')).toBe('https://node.example/key')
   for (const bad of ['ipfs://x', 'https://a:b@node.example', '//node.example', 'data:,x', 7, undefined]) {
     expect(parseHttpUrl(bad)).toBeUndefined()
   }
 })
 
-test('a gateway may stand under a path', () => {
+test('accepts a gateway below a path', () => {
   expect(toStatedGateway('https://g.test/path/ipfs/bafkrei')).toBe('https://g.test/path')
   expect(toStatedGateway('https://g.test/ipfs/bafkrei')).toBe('https://g.test')
   expect(toStatedGateway('https://g.test/elsewhere')).toBe('https://g.test')
@@ -88,7 +88,7 @@ test('a gateway may stand under a path', () => {
   }
 })
 
-test('a gateway that gives each CID a name of its own keeps an asterisk in its place, for the CIDs of other blocks', () => {
+test('replaces the CID in a gateway’s host name with an asterisk, for other blocks', () => {
   const [cid, other] = ['a', 'b'].map((text) => toCid(new TextEncoder().encode(text)))
   const gateway = toStatedGateway(`http://${cid}.ipfs.g.test:8080/`)
   expect(gateway).toBe('http://*.ipfs.g.test:8080')

@@ -17,7 +17,7 @@ function ask(answer: () => Response | Promise<Response>, asked = slug) {
   return { result: getProof({ fetchBytes }, { api: 'https://api.test/', slug: asked }), urls }
 }
 
-test('an answer is taken as it is, also one that contradicts itself', async () => {
+test('returns a response as it is, even if it contradicts itself', async () => {
   const { result, urls } = ask(() => json({ ...proof, onchainTxHash: null, onchainBlockNumber: null }))
   expect(await result).toMatchObject({ status: 'complete', onchainTxHash: null })
   expect(urls).toEqual([`https://api.test/proof/${slug}`])
@@ -40,7 +40,7 @@ test.each<[string, () => Response | Promise<Response>, number | undefined, RegEx
   expect(error).toMatchObject({ code: 'fetch_failed', status, details: expect.stringMatching(message) })
 })
 
-test('an unknown slug is no proof of this service, and nothing that could be fetched later', async () => {
+test('an unknown slug gives proof_not_found, not fetch_failed', async () => {
   await expect(ask(() => json({ code: 'proof_not_found' }, 404)).result).rejects.toMatchObject({
     code: 'proof_not_found',
     status: 404,
@@ -48,14 +48,14 @@ test('an unknown slug is no proof of this service, and nothing that could be fet
   })
 })
 
-test('an answer that is no proof says that the service may be elsewhere', async () => {
+test('a response that is not a proof suggests that the service may be elsewhere', async () => {
   for (const answer of [html, () => json(null)]) {
     await expect(ask(answer).result).rejects.toMatchObject({ need: 'service' })
   }
   await expect(ask(() => json({}, 503)).result).rejects.toMatchObject({ need: undefined })
 })
 
-test('a slug is one segment of the path, or it is not asked for', async () => {
+test('rejects a slug of more than one path segment without a request', async () => {
   for (const bad of ['', '.', '..', '../auth/me']) {
     const asked = ask(() => json({}), bad)
     await expect(asked.result).rejects.toMatchObject({ code: 'proof_not_found', status: 404 })

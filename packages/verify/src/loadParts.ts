@@ -24,7 +24,7 @@ export type LoadedParts = {
   collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
   /** Collateral of another time, for the second evaluation. */
   fresh: CollateralFile | undefined
-  /** What could not be fetched, and why. */
+  /** The parts that could not be fetched, with the reason. */
   problems: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export type LoadPartsParameters = {
 
 /**
  * Loads the blocks that a receipt names, and its collateral: from the user's files, from next to the receipt, or from a gateway. Their CIDs
- * must match, whatever the source. A receipt of version 1 is a single block that names its collateral itself.
+ * must match in every case. A receipt of version 1 is a single block that names its collateral itself.
  */
 export async function loadParts(
   deps: Omit<FindBlockDeps, 'onFetch'> & { onPhase: (phase: 'blocks' | 'collateral') => void },

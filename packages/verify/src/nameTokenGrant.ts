@@ -5,7 +5,7 @@ type Members = Readonly<Record<string, unknown>>
 export type Grant = {
   title: string
   sentence: string
-  /** What a holder of the signature can do. */
+  /** The effects that a holder of the signature can cause. */
   warnings: readonly string[]
 }
 

@@ -20,7 +20,7 @@ const accept = (value: object) => {
 }
 
 describe('a manifest', () => {
-  test('is read as it stands', () => {
+  test('is parsed unchanged', () => {
     accept(good)
     const events = { 'compose-hash': ['ab'.repeat(32)] }
     const full = { ...good, enclave: { ...good.enclave, events }, contracts: [] }
@@ -39,7 +39,7 @@ describe('a manifest', () => {
     accept(withLog)
   })
 
-  test('the built-in one is well-formed, and empty until there is a release', () => {
+  test('the built-in one is valid, and empty until there is a release', () => {
     accept(emptyManifest)
     expect(emptyManifest.enclave.measurements).toEqual([])
   })
@@ -47,7 +47,7 @@ describe('a manifest', () => {
   const mrTd = 'ab'.repeat(48)
   const [contract] = good.contracts
 
-  /** The good manifest with another value in one place; undefined takes the member away. */
+  /** The valid manifest with another value in one place; undefined removes the member. */
   function change(path: string, value: unknown): unknown {
     const changed = structuredClone(good) as unknown as Record<string, never>
     const names = path.split('.')
@@ -100,7 +100,7 @@ describe('a manifest', () => {
       ...(['maximumEventDelayS', delay] as const),
       'maximumEventDelayS: ',
     ]),
-    // Only a reader can grant more.
+    // Only a reader can allow more.
     ['maximumEventDelayS', 259_201, 'maximumEventDelayS: longer than 72 hours'],
     ...[
       ...['ftp://w1.example', 'w1.example', 'https://me:secret@w1.example'],
@@ -149,7 +149,7 @@ describe('a manifest', () => {
     expect(() => parse(value)).toThrow(withCode('manifest_malformed', fault))
   })
 
-  test('every fault is named at once', () => {
+  test('reports every fault at once', () => {
     const faulty = { ...good, version: 1, entropyKeys: ['x', 'y'], extra: 0 }
     const faults = [
       'version: not countersign-manifest/1',
@@ -160,14 +160,14 @@ describe('a manifest', () => {
     expect(() => parse(faulty)).toThrow(expect.objectContaining({ details: faults.join('; ') }))
   })
 
-  test('that is no JSON is refused', () => {
+  test('rejects text that is not JSON', () => {
     expect(() => parseManifest('{')).toThrow(withCode('manifest_malformed', 'not JSON'))
     const twice = JSON.stringify(emptyManifest).replace('"entropyKeys":[]', '"entropyKeys":[],"entropyKeys":[]')
     expect(() => parseManifest(twice)).toThrow(withCode('manifest_malformed', 'has a member twice'))
   })
 })
 
-test.each(['5', '["ab"]', '{}'])('an event named __proto__ is a fault, whatever it has: %s', (payloads) => {
+test.each(['5', '["ab"]', '{}'])('rejects an event named __proto__ with any value: %s', (payloads) => {
   const json = JSON.stringify({ ...emptyManifest, enclave: { ...emptyManifest.enclave, events: { place: 0 } } })
   const parse = () => parseManifest(json.replace('"place":0', `"__proto__":${payloads}`))
   expect(parse).toThrow(withCode('manifest_malformed', 'enclave.events.__proto__: not a name of an event'))

@@ -8,7 +8,7 @@ const cid = toCid(new Uint8Array())
 const hyphenSlug = '-8Zk2vXo1fTn0uYbWcR_-Q'
 const hash = `0x${'aB'.repeat(32)}`
 
-describe('what is to be verified', () => {
+describe('recognises the subject', () => {
   test.each<[string, NamedSubject]>([
     [`https://wallet.example/proof/${slug}`, { kind: 'proof', slug, origin: 'https://wallet.example' }],
     [

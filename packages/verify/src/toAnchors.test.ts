@@ -14,7 +14,7 @@ const none = {
 }
 
 describe('anchors', () => {
-  test('options add to what manifests list', () => {
+  test('options are added to the manifests’ lists', () => {
     const manifest = {
       ...emptyManifest,
       enclave: {
@@ -47,7 +47,7 @@ describe('anchors', () => {
       coordinatorChips: ['k', 'J'],
       coordinatorConfigHashes: ['h', 'H'],
       entropyKeys: ['i', 'I'],
-      // Not brought together: each must be met.
+      // Not merged: each must be satisfied.
       logWitnesses: [
         { witnesses: ['l'], quorum: 1 },
         { witnesses: ['L', 'M'], quorum: 2 },
@@ -55,11 +55,11 @@ describe('anchors', () => {
     })
   })
 
-  test('without options and manifests there are none, so that every anchor step is a skip', () => {
+  test('without options and manifests there are none, so every anchor step is skipped', () => {
     expect(toAnchors([emptyManifest])).toEqual(none)
   })
 
-  test('events of two manifests are brought together by name', () => {
+  test('merges the events of two manifests by name', () => {
     const withEvents = (events: Record<string, string[]>) => ({
       ...emptyManifest,
       enclave: { ...emptyManifest.enclave, events },
@@ -77,12 +77,12 @@ describe('anchors', () => {
       })),
     ).coordinatorMinimumTcb
 
-  test('the highest of each patch level decides', () => {
+  test('uses the highest of each patch level', () => {
     const merged = mergeTcb({ Milan: { bl: 4, snp: 20 } }, undefined, { Milan: { snp: 24, ucode: 200 } })
     expect(merged).toEqual({ Milan: { fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 200 } })
   })
 
-  test('a product is accepted only where every manifest with patch levels names it', () => {
+  test('accepts a product only if every manifest with patch levels names it', () => {
     const merged = mergeTcb({ Milan: {}, Genoa: { bl: 1 } }, { Genoa: {}, Turin: {} })
     expect(Object.keys(merged ?? {})).toEqual(['Genoa'])
     expect(mergeTcb({ Milan: {} }, { Turin: {} })).toEqual({})
@@ -96,18 +96,18 @@ const withNumber = (minimumTcbEvaluationDataNumber: number) => ({
 const merge = (...manifests: (typeof emptyManifest)[]) => toPolicy({ statuses: [] }, manifests)
 
 describe('the policy', () => {
-  test('without floors in a manifest there are none', () => {
+  test('without minimums in a manifest there are none', () => {
     expect(merge(emptyManifest)).toEqual({
       signer: { statuses: ['UpToDate'] },
       time: { maximumEventDelayS: 259_200 },
     })
   })
 
-  test('statuses come beside UpToDate', () => {
+  test('adds statuses to UpToDate', () => {
     expect(toPolicy({ statuses: ['OutOfDate'] }, []).signer).toEqual({ statuses: ['UpToDate', 'OutOfDate'] })
   })
 
-  test('the highest evaluation data number decides, in whatever order', () => {
+  test('uses the highest evaluation data number, in any order', () => {
     for (const manifests of [
       [withNumber(3), withNumber(17), emptyManifest],
       [withNumber(17), withNumber(3)],
@@ -116,7 +116,7 @@ describe('the policy', () => {
     }
   })
 
-  test('the shortest time to the event decides; only a reader lengthens it, and no manifest is overruled', () => {
+  test('uses the shortest time to the event; only a reader can extend it, and never beyond a manifest', () => {
     const withDelay = (maximumEventDelayS: number) => ({ ...emptyManifest, maximumEventDelayS })
     const limitOf = (own: number | undefined, ...manifests: (typeof emptyManifest)[]) =>
       toPolicy({ statuses: [], maximumEventDelayS: own }, manifests).time?.maximumEventDelayS

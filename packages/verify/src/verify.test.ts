@@ -107,7 +107,7 @@ test.each(subjects)('the verdict on $name', async (row) => {
 })
 
 describe('the golden receipt', () => {
-  test('passes every step but those that need a log, a list of machines or AMD’s of revocations', async () => {
+  test('passes every step except those that need a log, a list of machines or AMD’s revocation list', async () => {
     const result = await verify()
     expect(result).toMatchObject({ cid: issue.cid, isMock: true, isKnownCode: true, isEventMissing: false })
     expect(result.problems).toEqual([])
@@ -118,7 +118,7 @@ describe('the golden receipt', () => {
     expect(result.bytes).toEqual(new Uint8Array(readFileSync(new URL('receipt.json', golden))))
   })
 
-  test('is reported by each phase, and each step as it finishes', async () => {
+  test('reports each phase, and each step as it finishes', async () => {
     const { steps } = await verify()
     expect(progress).toEqual([
       ...['receipt', 'collateral', 'steps'].map((phase) => ({ kind: 'phase', phase })),
@@ -127,13 +127,13 @@ describe('the golden receipt', () => {
   })
 })
 
-test('what is no CID of a receipt is not asked for', async () => {
+test('makes no request for a text that is not the CID of a receipt', async () => {
   const cid = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'
   await expect(verify({ subject: { kind: 'cid', cid } })).rejects.toThrow(withCode('invalid_arguments'))
   expect(network.requests.filter((entry) => entry.startsWith('GET'))).toEqual([])
 })
 
-test('missing collateral makes the verdict incomplete, and it is said who did not have it', async () => {
+test('missing collateral makes the verdict incomplete, and names the gateways without it', async () => {
   network.blocks.delete(issue.receipt.signer.collateral)
   const problems = ['gateway.test returned 404', 'api.test returned 404']
   expect(await verify()).toMatchObject({ verdict: 'incomplete', problems })
@@ -142,24 +142,24 @@ test('missing collateral makes the verdict incomplete, and it is said who did no
 describe('the chain', () => {
   const subject = { kind: 'transaction', txHash: issue.receipt.transaction.txHash } as const
 
-  test('without an event there is none', async () => {
+  test('without an event, nothing confirms the time', async () => {
     network.rpc.eth_getLogs = []
     await expect(verify({ subject })).rejects.toThrow(withCode('event_not_found'))
   })
 
-  test('more than 16 events for one transaction leave the verdict open', async () => {
+  test('more than 16 events for one transaction make the verdict incomplete', async () => {
     network.rpc.eth_getLogs = Array(17).fill(toLog(issue))
     expect(await verify()).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('an event that leads to the receipt of another transaction proves nothing', async () => {
+  test('an event for the receipt of another transaction proves nothing', async () => {
     network.blocks.set(other.cid, other.bytes)
     network.rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
     expect(await verify({ subject })).toMatchObject({ verdict: 'failed' })
     expect(progress).toContainEqual({ kind: 'step', step: expect.objectContaining({ id: 'subject', status: 'fail' }) })
   })
 
-  test('a missing event that is not due hides no other failure', async () => {
+  test('a missing event that is not required hides no other failure', async () => {
     network.rpc.eth_getLogs = []
     const early = await verify({ isEventDue: false })
     expect(early).toMatchObject({ verdict: 'mock', publications: [], isEventMissing: true })
@@ -176,7 +176,7 @@ describe('the chain', () => {
     expect(await verify({ isEventDue: false })).toMatchObject({ verdict: 'failed', isEventMissing: false })
   })
 
-  test('a node of another chain than the one that it should be of is asked nothing more', async () => {
+  test('a node of another chain than required gets no further requests', async () => {
     const contracts = [...manifest.contracts, { chainId: 1, address: contract }]
     const manifests = [{ ...manifest, contracts }]
     expect(await verify({ manifests, chainId: 1 })).toMatchObject({ verdict: 'incomplete', publications: [] })
@@ -190,18 +190,18 @@ describe('files', () => {
   const receiptFile = { name: 'receipt.json', bytes: issue.bytes }
   const collateralFile = { name: 'collateral.json', bytes: issue.collateral }
 
-  test('with its collateral, in either order, nothing is fetched', async () => {
+  test('with its collateral, in either order, fetches nothing', async () => {
     expect(await verifyOffline(receiptFile, collateralFile)).toMatchObject({ verdict: 'mock' })
     expect(await verifyOffline(collateralFile, receiptFile)).toMatchObject({ verdict: 'mock' })
     expect(network.requests).toEqual([])
   })
 
-  test('the collateral of a receipt alone is fetched by its CID', async () => {
+  test('of only the receipt, fetches the collateral by its CID', async () => {
     expect(await verifyOffline(receiptFile)).toMatchObject({ verdict: 'mock' })
     expect(network.requests).toEqual([`GET ${gatewayUrl}/ipfs/${issue.receipt.signer.collateral}?format=raw`])
   })
 
-  test('a file that is not the collateral, or no receipt, is refused by its name', async () => {
+  test('rejects a file that is neither the collateral nor a receipt, by its name', async () => {
     const refusal = (...files: Parameters<typeof verifyOffline>) => expect(verifyOffline(...files)).rejects
     const notes = { name: 'notes.json', bytes: new Uint8Array([1]) }
     await refusal(receiptFile, notes).toThrow(withCode('collateral_malformed', 'notes.json'))
@@ -213,7 +213,7 @@ describe('files', () => {
   })
 
   test.each(['', 'a/', 'a\nb/', 'a\n\\'])(
-    'a file named after a CID is held against it, in the folder %j',
+    'compares a file named after a CID with it, in the folder %j',
     async (folder) => {
       const bytes = toCanonicalJson(issue.receipt)
       expect(failedSteps(await verifyOffline({ name: `${folder}${other.cid}.json`, bytes }))).toEqual(['cid'])
@@ -222,24 +222,24 @@ describe('files', () => {
 })
 
 describe('a proof', () => {
-  test('has its claims compared with what was found', async () => {
+  test('has its claims compared with the evidence', async () => {
     network.routes.push([`${apiBaseUrl}/proof/`, () => json(toProof(issue))])
     const result = await verify({ subject: { kind: 'proof', slug: toProof(issue).slug, api: apiBaseUrl } })
     expect(result).toMatchObject({ conclusion: 'accepted', proof: { status: 'complete' } })
     expect(result.claims.map(({ verdict }) => verdict)).toEqual(Array(9).fill('holds'))
   })
 
-  test('that the caller has is not fetched again', async () => {
+  test('from the caller is not fetched again', async () => {
     const subject = { kind: 'proof', slug: 'x', api: apiBaseUrl, proof: toProof(issue) } as const
     expect(await verify({ subject })).toMatchObject({ conclusion: 'accepted' })
     expect(network.requests.filter((entry) => entry.includes('/proof/'))).toEqual([])
   })
 })
 
-describe('a sample of a simulated source makes the whole MOCK, even under an anchor that names its key', () => {
-  /** Takes the simulated machines for real ones, so that nothing but the sample is simulated. */
+describe('a sample of a simulated source makes the whole verdict MOCK, even with an anchor for its key', () => {
+  /** Accepts the simulated machines as real ones, so that only the sample is simulated. */
   const verifier = createVerifier({ roots: simulatedRoots().map((root) => ({ ...root, mode: 'hardware' as const })) })
-  /** With dstack, the registers alone would leave the code of a machine unknown. */
+  /** With dstack, the registers don't identify the whole code. */
   const config = { rootSecret: `attested:sha256:${'ab'.repeat(32)}` } as const
 
   test.each([

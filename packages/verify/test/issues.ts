@@ -29,7 +29,7 @@ export function issue(options: Partial<SimulatedIssueOptions> = {}): Promise<Sim
   return simulator.issue({ signedAt, ...options })
 }
 
-/** The issue whose files are in the receipt's `spec/golden`. */
+/** The issue with its files in the receipt's `spec/golden`. */
 export function issueGolden(options: Partial<SimulatedIssueOptions> = {}): Promise<SimulatedIssue> {
   const golden = { treeSize: 5, leafIndex: 2, batchSequence: 3 }
   return issue({ signedAt: new Date('2026-06-15T12:00:00.123Z'), ...golden, ...options })
@@ -41,7 +41,7 @@ export function issueGoldenV2(options: Partial<SimulatedAttestationOptions> = {}
   return simulator.issueV2({ signedAt: new Date('2026-06-15T12:00:00.123Z'), ...golden, ...options })
 }
 
-/** What a reader trusts who knows everything about an issue. */
+/** All anchors for an issue. */
 export function toManifest({ anchors }: FakeIssue): Manifest {
   return {
     version: MANIFEST_VERSION,
@@ -57,7 +57,7 @@ export function toManifest({ anchors }: FakeIssue): Manifest {
   }
 }
 
-/** The event of an issue as a node has it, encoded by hand: offset, length, text. */
+/** The event of an issue as a node returns it, encoded by hand: offset, length, text. */
 export function toLog(
   { receipt, cid }: Pick<FakeIssue, 'receipt' | 'cid'>,
   changes: Readonly<Record<string, unknown>> = {},
@@ -90,7 +90,7 @@ export function toChain(issued: FakeIssue, changes: Readonly<Record<string, unkn
   }
 }
 
-/** What the service answers of a complete proof; it names no gateway. */
+/** The service's response for a complete proof. It names no gateway. */
 export function toProof<Changes extends Readonly<Record<string, unknown>> = Record<never, never>>(
   { receipt, cid }: FakeIssue,
   changes?: Changes,

@@ -24,7 +24,7 @@ function stop(server: Server): Promise<void> {
   })
 }
 
-/** A port on which nobody listens: one that was just given back. */
+/** A port without a listener: one that was just released. */
 export async function findClosedUrl(): Promise<string> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -8,17 +8,14 @@ export const rpcUrl = 'https://rpc.test'
 type Body = Uint8Array<ArrayBuffer>
 type Answer = Response | Promise<Response>
 
-/**
- * Service, gateway and node behind one `fetch`, in Node and in a browser. What a test wants otherwise it replaces in `blocks`,
- * `rpc` or `routes`.
- */
+/** Service, gateway and node behind one `fetch`, in Node and in a browser. Tests replace parts in `blocks`, `rpc` or `routes`. */
 export function createFakeNetwork(issue: FakeIssue) {
   const requests: string[] = []
   const all = [issue.bytes, issue.collateral, ...Object.values(issue.blocks ?? {})]
   const blocks = new Map<string, Body>(all.map((block) => [toCid(block), Uint8Array.from(block)]))
   /** By method: a value is the result, a function gets the parameters. */
   const rpc: Record<string, unknown> = toChain(issue)
-  /** By the beginning of a URL; the first that fits answers. */
+  /** By the beginning of a URL; the first match responds. */
   const routes: [prefix: string, answer: (url: URL, init: RequestInit) => Answer][] = []
 
   async function fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {

@@ -24,8 +24,8 @@ import {
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from './network.ts'
 
 /*
- * What a reader gives, what the network answers, and what must come of it. `verify` is tested with every case, the command line and the page
- * with one case of each outcome. The neighbours of an honest receipt, each wrong in one way, are in `packages/receipt/spec`.
+ * Inputs, network responses and expected results. `verify` is tested with every case, the command line and the page with one case of each
+ * outcome. Valid receipts with a single fault are in `packages/receipt/spec`.
  */
 
 type StepIds = readonly VerifierStep['id'][]
@@ -36,13 +36,13 @@ type Lies = readonly Claim['member'][]
 type Judged = {
   verdict: Outcome['verdict']
   conclusion: Conclusion
-  /** By step: the code, or an empty text where the step fails without one. */
+  /** By step: the code, or an empty text if the step fails without one. */
   fail?: Fails
-  /** Along with those that every reader skips. */
+  /** In addition to those that are skipped for every reader. */
   skip?: StepIds
-  /** Of the steps that every reader skips: those that this one does not. */
+  /** Steps that are usually skipped, but not here. */
   pass?: StepIds
-  /** Of the service, in the order of `compareClaims`. */
+  /** The service's claims, in the order of `compareClaims`. */
   lies?: Lies
 }
 
@@ -51,40 +51,40 @@ export type Expected = Judged | { error: string }
 type Given = {
   /** A file, or a text that names a receipt. */
   subject: GivenFile | string
-  /** What the page makes of it, where it knows something else than the command line does. */
+  /** The page's result, if it differs from the command line's. */
   expectedOnPage?: Expected
-  /** What the network has, unless it is the golden receipt of version 1. */
+  /** The receipt on the network; by default the golden one of version 1. */
   issue?: FakeIssue
   opening?: GivenFile
   collaterals?: readonly GivenFile[]
-  /** AMD's revocation list, which the page does not take. */
+  /** AMD's revocation list, which the page does not accept. */
   revocations?: GivenFile
-  /** All that is known of the issue, unless another is given. */
+  /** Default: all anchors for the issue. */
   manifest?: Manifest
-  /** Unless false, simulated evidence is allowed. */
+  /** Whether simulated evidence is allowed. Default: true. */
   allowMock?: boolean
   tcbStatuses?: readonly TcbStatus[]
   at?: Date
-  /** Unless false, an event must be there. The page has no such field: there only a service can say that none is due. */
+  /** Whether an event is required. Default: true. The page has no such field: there, only a service can say that none is due. */
   isEventDue?: boolean
   /** The page has no such field. */
   maximumEventDelayS?: number
-  /** Unless false, gateway and service are named. */
+  /** Whether gateway and service are named. Default: true. */
   hasSources?: boolean
-  /** Unless false, a node is named. */
+  /** Whether a node is named. Default: true. */
   hasNode?: boolean
-  /** The chain that the site says its node is of, unless 31337. The command line takes the node's word for it. */
+  /** The node's chain according to the site. Default: 31337. The command line relies on the node. */
   nodeChainId?: number
-  /** What the network does otherwise than the honest one. */
+  /** How the network differs from the honest one. */
   spoil?: (network: FakeNetwork) => void
 }
 
 export type Subject = Given & { name: string; expected: Expected }
 
-/** The time at which the subjects are judged. */
+/** The time of verification. */
 export const judgedAt = new Date('2026-07-01T00:00:00Z')
 
-// What must come of a case.
+// Expected results.
 const UNASKED: StepIds = ['event', 'transaction']
 const OFFLINE: StepIds = ['cid', ...UNASKED]
 const NO_COLLATERAL: StepIds = ['collateral', 'quote', 'report-data', 'quote-policy', 'measurement']
@@ -107,7 +107,7 @@ const lying = (judged: Judged, ...lies: Lies): Judged => ({ ...judged, lies })
 const error = (code: string): Expected => ({ error: code })
 const failed = (fail: Fails, skip: StepIds = []): Judged => ({ verdict: 'failed', conclusion: 'failed', fail, skip })
 
-// What a reader gives.
+// Inputs.
 const honest = await issueGolden()
 const other = await issue({ txMetadata: { nonce: 1 } })
 const manifest = toManifest(honest)
@@ -117,7 +117,7 @@ const encode = (text: string) => new TextEncoder().encode(text)
 const toFile = (name: string, bytes: Uint8Array): GivenFile => ({ name, bytes: Uint8Array.from(bytes) })
 const collateral = toFile('collateral.json', honest.collateral)
 const offline = { hasSources: false, hasNode: false } as const
-/** Two files, and nothing else. */
+/** Only two files. */
 const files = (issued: FakeIssue = honest) => {
   const collaterals = [toFile('collateral.json', issued.collateral)]
   return { subject: toFile('receipt.json', issued.bytes), collaterals, manifest: toManifest(issued), ...offline }
@@ -129,7 +129,7 @@ const toCar = (issued: SimulatedAttestation, changes: Partial<ReceiptFiles> = {}
   const subject = toFile('receipt.car', encodeReceiptCar({ ...issued, ...changes }))
   return { issue: issued, subject, ...offline }
 }
-/** A receipt of version 2 as a file, whose blocks a gateway has. */
+/** A receipt of version 2 as a file, with its blocks on a gateway. */
 const toChanged = (issued: SimulatedAttestation, receipt: object) => {
   return { issue: issued, subject: toFile('receipt.json', toCanonicalJson(receipt)) }
 }
@@ -146,7 +146,7 @@ const toOpening = ({ opening }: SimulatedAttestation, without?: 'content' | 'sig
   return { opening: toFile('opening.json', toCanonicalJson(shown)) }
 }
 
-// What the network does otherwise.
+// Differences in the network.
 type Spoiled = { spoil: (network: FakeNetwork) => void }
 type Answer = () => Response | Promise<Response>
 const refuse: Answer = () => Promise.reject(new TypeError('Failed to fetch'))
@@ -165,7 +165,7 @@ const both = (...parts: Spoiled[]): Spoiled => ({
     for (const { spoil } of parts) spoil(network)
   },
 })
-/** The same answer to everything that the gateways are asked about the receipt. */
+/** One response to all requests to gateways. */
 const gateways = (answer: Answer) => ({
   ...byCid(),
   ...route([`${gatewayUrl}/ipfs/${honest.cid}`, answer], [`${apiBaseUrl}/ipfs/${honest.cid}`, answer]),
@@ -173,7 +173,7 @@ const gateways = (answer: Answer) => ({
 const service = (answer: Answer) => ({ ...bySlug(), ...route([`${apiBaseUrl}/proof/`, answer]) })
 const proofWith = (changes: Readonly<Record<string, unknown>>) => service(() => json(toProof(honest, changes)))
 const withLogs = (...eth_getLogs: unknown[]) => ({ ...byCid(), ...node({ eth_getLogs }) })
-/** A proof that its service calls by this status, and the events that the node has. */
+/** A proof with this status, and the node's events. */
 const proofOf = (status: ProofStatus, ...logs: unknown[]) => {
   const onchain = status === 'complete' ? {} : { onchainTxHash: null, onchainBlockNumber: null }
   return { ...bySlug(), ...both(withLogs(...logs), proofWith({ status, ...onchain })) }
@@ -201,11 +201,11 @@ const namedGateway = {
   ),
 }
 
-// When the chain had the receipt.
+// The time of the event.
 const HOUR_S = 3600
 /** The receipt is of 12:00:00.123, and blocks have whole seconds: this is the last one within 72 hours. */
 const LAST_S = 72 * HOUR_S
-/** Events of the receipt, each in a block that came so many seconds after the signing, in the order in which a node lists them. */
+/** Events of the receipt, each in a block this many seconds after the signing, in the node's order. */
 const events = (...delaysS: readonly number[]) => {
   const hashOf = (index: number) => `0x${(index + 1).toString(16).padStart(64, '0')}`
   const toQuantity = (value: number) => `0x${value.toString(16)}`
@@ -267,7 +267,7 @@ function of(expected: Expected, cases: Readonly<Record<string, Given>>): Subject
   return Object.entries(cases).map(([name, given]) => ({ name, expected, ...given }))
 }
 
-/** By what must come of them. */
+/** By expected result. */
 export const subjects: readonly Subject[] = [
   ...of(accepted, {
     'a CID': byCid(),
@@ -283,7 +283,7 @@ export const subjects: readonly Subject[] = [
     },
     'an event that cannot be read, beside one that names the receipt': withLogs(unreadable, toLog(honest)),
     'contracts on two chains, and a node of the right one': onTwoChains,
-    // Nothing tells the command line which of the two chains the reader means.
+    // The command line can't know which of the two chains the reader means.
     'contracts on two chains, and a node of the other one': {
       ...onTwoChains,
       nodeChainId: 1,
@@ -521,7 +521,7 @@ export const subjects: readonly Subject[] = [
     'a transaction without a node': { ...byTransaction, hasNode: false },
     // A site always has a service, which is a gateway too.
     'a CID without a gateway': { ...byCid(), ...offline, expectedOnPage: error('fetch_failed') },
-    // A site names its contract beside its node.
+    // A site names its contract along with its node.
     'a node without a contract to ask about': {
       ...byCid(),
       manifest: { ...manifest, contracts: [] },
@@ -584,7 +584,7 @@ export const subjects: readonly Subject[] = [
   }),
 ]
 
-/** Each way to name a receipt, one case of each outcome, and those of which the page makes something else. */
+/** Each way to name a receipt, one case of each outcome, and the cases with a different result on the page. */
 export const samples: readonly Subject[] = subjects.filter(
   ({ expected, expectedOnPage }, index) =>
     expected === accepted || expectedOnPage !== undefined || expected !== subjects[index - 1]?.expected,
@@ -601,11 +601,11 @@ export function toSubjectManifest({ manifest: own, issue: issued = honest }: Sub
   return own ?? toManifest(issued)
 }
 
-/** What must come of a case, as `toFound` writes what did. Every other step passes. */
+/** The expected result of a case, in the form of `toFound`. Every other step passes. */
 export function toWanted(expected: Expected) {
   if ('error' in expected) return expected
   const { verdict, conclusion, fail = {}, skip = [], pass = [], lies = [] } = expected
-  // What comes after a missing block, or after bytes that are no receipt, is not judged at all.
+  // Steps after a missing block, or after bytes that are not a receipt, are skipped.
   const isCut = 'blocks' in fail || skip.includes('blocks')
   const unasked = isCut ? ['log'] : 'format' in fail ? [] : ['log', 'platform', 'coordinator-revocation']
   const isEventSeen = isCut || 'format' in fail || !('event' in fail || skip.includes('event'))

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-/** For `toThrow` and `rejects.toThrow`: an error with this code, whatever its words, whose details hold this text. */
+/** For `toThrow` and `rejects.toThrow`: an error with this code, whose details contain this text. */
 export function withCode(code: string, details = '') {
   return expect.objectContaining({ code, details: expect.stringContaining(details) })
 }

@@ -307,7 +307,7 @@ describe('with a log', () => {
     expect(await run([...withLog, '--max-log-entries', '2'])).toMatchObject({ exitCode: 0 })
     const { exitCode, stdout } = await run([...withLog, '--max-log-entries', '1'])
     expect(exitCode).toBe(3)
-    expect(stdout).toContain('could not be read: 2 entries are to be read, and one look reads at most 1')
+    expect(stdout).toContain('could not be read: 2 entries are unread, and one run reads at most 1')
   })
 
   test('says what the chain shows when the time for logs is over', async () => {
@@ -356,7 +356,7 @@ describe('with a log', () => {
     const pauses = Array.from({ length: 30 }, () => () => {})
     const { exitCode, stdout } = await run([...withLog, ...urls], pauses)
     expect(exitCode).toBe(3)
-    expect(stdout).toContain('withholds what it has: it shows 2 entries, and its witnesses cosigned 3')
+    expect(stdout).toContain('withholds entries: it shows 2 entries, but its witnesses cosigned 3')
   })
 })
 

@@ -15,16 +15,16 @@ import { getBlock, getTransaction, isHash, parseQuantity, type Rpc, toQuantity, 
 export type Head = { number: number; hash: string; time: Date }
 export type MinedTransaction = { hash: string; nonce: number; blockNumber: number }
 
-/** What of an account is in a block. */
+/** An account's transactions and authorizations in a block. */
 export type AccountBlock = {
   hash: string
   time: Date
   transactions: readonly MinedTransaction[]
-  /** EIP-7702 authorizations that the account signed, by the names that events give them. */
+  /** EIP-7702 authorizations that the account signed, by their hashes in events. */
   authorizations: readonly { hash: string; nonce: number }[]
 }
 
-/** A node, asked about one account. Contradictions and malformed answers are `chain_unavailable`. */
+/** Reads one account from a node. Contradictory and malformed answers are `chain_unavailable`. */
 export type AccountReader = ReturnType<typeof createAccountReader>
 
 export function createAccountReader(rpc: Rpc, { address, chainId }: { address: string; chainId: number }) {
@@ -65,7 +65,7 @@ export function createAccountReader(rpc: Rpc, { address, chainId }: { address: s
       }
     },
 
-    /** Undefined for what is not mined, or not of this account. */
+    /** Undefined if it is not mined, or belongs to another account. */
     async getTransaction(txHash: string): Promise<MinedTransaction | undefined> {
       const found = await getTransaction(rpc, txHash)
       if (found?.blockNumber === undefined) return undefined
@@ -73,7 +73,7 @@ export function createAccountReader(rpc: Rpc, { address, chainId }: { address: s
       return isOurs ? { hash, nonce, blockNumber: found.blockNumber } : undefined
     },
 
-    /** How many nonces were used up to and with a block. The counts of one look must fit each other. */
+    /** The number of nonces used up to and including a block. All counts of one run must be consistent. */
     async getCount(blockNumber: number): Promise<number> {
       const known = counts.get(blockNumber)
       if (known !== undefined) return known
@@ -88,7 +88,7 @@ export function createAccountReader(rpc: Rpc, { address, chainId }: { address: s
       return count
     },
 
-    /** `0x` where there is none. */
+    /** `0x` if the account has no code. */
     async getCode(blockNumber: number): Promise<string> {
       const code = await rpc.call('eth_getCode', [address, toQuantity(blockNumber)])
       if (typeof code !== 'string' || !/^0x(?:[0-9a-f]{2})*$/i.test(code)) {
@@ -102,10 +102,10 @@ export function createAccountReader(rpc: Rpc, { address, chainId }: { address: s
 }
 
 function contradiction({ host }: Rpc, details: string) {
-  return unavailable(`${host} contradicts itself: ${details}; nothing that it says of this wallet counts`)
+  return unavailable(`${host} contradicts itself: ${details}; all its answers about this wallet were ignored`)
 }
 
-/** Those of the account that can hold on this chain. What is malformed the chain passes over as well. */
+/** The account's authorizations that can take effect on this chain. The chain ignores malformed ones too. */
 function readAuthorizations(list: unknown, { address, chainId }: { address: string; chainId: number }) {
   if (!Array.isArray(list)) return []
   return list.flatMap((item) => {

@@ -1,15 +1,15 @@
 import { RpcRefusal } from '../createRpc.ts'
 import type { AccountReader, Head } from './createAccountReader.ts'
 
-/** What used a nonce. */
+/** The use of a nonce. */
 export type NonceUse =
   /**
-   * By the hashes that events have. A block may hold several authorizations with one nonce, of which one took effect: which, depends on
-   * the nonce before each, and code on the account can move that unseen. So each of them may have used it.
+   * The hashes as in events. A block may include several authorizations with one nonce, of which one takes effect. Which one depends on the
+   * nonce before each, which code on the account can change unnoticed. So each of them may have used it.
    */
   | { kind: 'transaction' | 'authorization'; hashes: readonly string[]; blockNumber: number; time: Date }
   | { kind: 'code'; blockNumber: number }
-  /** The node keeps no state to find it by; it was used in this block or before. */
+  /** The node has no state for a search. The nonce was used in this block or before. */
   | { kind: 'not-shown'; untilBlock: number; detail: string }
 
 export type FindNonceUseParameters = {
@@ -21,16 +21,16 @@ export type FindNonceUseParameters = {
   until: number
 }
 
-/** All nodes keep the state of so many blocks. */
+/** All nodes keep the state of this many recent blocks. */
 const KEPT_BLOCKS = 64
 
-/** Finds the block in which a nonce was used by halving, and what of the account is in it. */
+/** Finds the block in which a nonce was used by bisection, and what in that block used it. */
 export async function findNonceUse(
   reader: AccountReader,
   { nonce, head, before, until }: FindNonceUseParameters,
 ): Promise<NonceUse> {
   let [low, high] = [before, until]
-  // The latest blocks first: of a node that forgets, only those can be asked about.
+  // Recent blocks first: nodes without old state can only answer for those.
   let middle = Math.max(low, head.number - KEPT_BLOCKS)
   if (middle <= low || middle >= high) middle = Math.floor((low + high) / 2)
   while (high - low > 1) {
@@ -49,7 +49,7 @@ export async function findNonceUse(
   if (transaction !== undefined) return { kind: 'transaction', hashes: [transaction.hash], blockNumber, time }
   const signed = authorizations.filter((item) => item.nonce === nonce).map(({ hash }) => hash)
   if (signed.length > 0) return { kind: 'authorization', hashes: [...new Set(signed)], blockNumber, time }
-  // A contract uses a nonce of its account for each contract that it makes, and with a delegation an account is one.
+  // A contract's account uses a nonce for each contract that it creates. With a delegation, the wallet is such an account.
   if ((await reader.getCode(blockNumber)) !== '0x') return { kind: 'code', blockNumber }
-  throw reader.contradiction(`nonce ${nonce} is used in block ${blockNumber}, and nothing in that block uses it`)
+  throw reader.contradiction(`nonce ${nonce} is used in block ${blockNumber}, but nothing in that block uses it`)
 }

@@ -4,43 +4,43 @@ import type { Conclusion } from '../verify.ts'
 export type Severity = 'alarm' | 'not-listed' | 'gap' | 'warning' | 'note'
 
 type Members = {
-  /** The first and the last nonce that it is about. */
+  /** The first and the last affected nonce. */
   nonces?: readonly [first: number, last: number]
-  /** Of the transaction, or the name of the authorization in its event. */
+  /** The hash of the transaction, or the authorization's hash in its event. */
   txHash?: string
   blockNumber?: number
-  /** What is wrong with a receipt. */
+  /** The conclusion about a receipt. */
   conclusion?: Conclusion
-  /** Of the log. */
+  /** The log's origin. */
   origin?: string
-  /** Of the entry in it. */
+  /** The index of the entry. */
   index?: number
-  /** 32 bytes of hex: that of the statement. */
+  /** 32 bytes of hex: the statement's leaf hash. */
   leaf?: string
-  /** How many it stands for. */
+  /** How many occurrences this finding stands for. */
   count?: number
-  /** 32 bytes of hex: that of a boot entry. */
+  /** 32 bytes of hex, from a boot entry. */
   configHash?: string
   /** Keys of witnesses that did not state that they cosigned no more of the log than it shows. */
   witnesses?: readonly string[]
-  /** More, for who looks into it. */
+  /** Details for an investigation. */
   detail?: string
 }
 
-/** A finding's members, and the parts of its sentence that they make. */
+/** The members of a finding, and prepared parts of its sentence. */
 type Words = Members & { at: string; what: string; because: string; log: string; entry: string }
 
 type Kind = { severity: Severity; say: (words: Words) => string }
 
 const CONCLUSIONS: Readonly<Partial<Record<Conclusion, string>>> = {
-  mock: 'it is of simulated hardware',
+  mock: 'the hardware is simulated',
   'unknown-code': 'no anchor names its code',
   late: 'its event came too long after the signing',
-  unbounded: 'no event bounds its time',
-  incomplete: 'a part of its evidence could not be judged',
+  unbounded: 'no event confirms its time',
+  incomplete: 'some of its evidence could not be checked',
 }
 
-/** What the monitor has to say of one use of a nonce, of the account, of an entry of a log, or of a log. */
+/** The kinds of findings, about the use of a nonce, the account, an entry of a log, or a log. */
 const kinds = {
   'no-receipt': {
     severity: 'alarm',
@@ -61,10 +61,10 @@ const kinds = {
     severity: 'gap',
     say: ({ at, what }) => `${at} has no receipt yet${what}. If none comes, the key is used elsewhere.`,
   },
-  /** The receipt, or what it is judged by, could not be fetched, or more are named for it than one look judges. */
+  /** The receipt or its evidence could not be fetched, or events name more receipts for it than one run checks. */
   'receipt-unavailable': {
     severity: 'gap',
-    say: ({ at, what, because }) => `${at} has a receipt that could not be judged${what}${because}.`,
+    say: ({ at, what, because }) => `${at} has a receipt that could not be checked${what}${because}.`,
   },
   'receipt-not-accepted': {
     severity: 'gap',
@@ -74,24 +74,24 @@ const kinds = {
   'not-shown': {
     severity: 'gap',
     say: ({ at, because }) =>
-      `${at} was used, and this node does not show by what${because}. Ask a node that keeps the state of old blocks.`,
+      `${at} was used, but this node does not show by what${because}. Use a node that keeps the state of old blocks.`,
   },
-  /** More is left than one look may ask for. */
+  /** Beyond the limits of one run. */
   'not-judged': { severity: 'gap', say: ({ at, because }) => `${at} not looked at yet${because}.` },
-  /** It used the nonce, or is one of several in its block that may have, and has its receipt. */
+  /** It used the nonce, or is one of several in its block that may have used it, and has a receipt. */
   authorization: {
     severity: 'note',
-    say: ({ at, what }) => `${at} is of an authorization of code (EIP-7702), not of a transaction${what}.`,
+    say: ({ at, what }) => `${at} belongs to an authorization of code (EIP-7702), not to a transaction${what}.`,
   },
   'used-by-code': {
     severity: 'warning',
     say: ({ at, blockNumber }) =>
-      `${at} was used in block ${blockNumber} by code on the account, with no signature of its key.`,
+      `${at} was used in block ${blockNumber} by code on the account, without a signature of its key.`,
   },
   code: {
     severity: 'warning',
     say: ({ detail }) =>
-      `The account runs code${detail === undefined ? '' : ` of ${detail} (EIP-7702)`}. It can move all that the account holds, without a signature of its key.`,
+      `The account runs code${detail === undefined ? '' : ` of ${detail} (EIP-7702)`}. It can move all assets of the account, without a signature of its key.`,
   },
   'wallet-unknown': {
     severity: 'gap',
@@ -100,38 +100,37 @@ const kinds = {
   'not-logged': {
     severity: 'alarm',
     say: ({ what }) =>
-      `The signature${what} has a receipt and is in no log, though there was one: an enclave that writes no log has the key. The key is used elsewhere.`,
+      `The signature${what} has a receipt but is in no log, though there was one: an enclave without a log has the key. The key is used elsewhere.`,
   },
   hidden: {
     severity: 'alarm',
-    say: ({ entry }) => `${entry} is a signature of this wallet’s key that no receipt is of: something is hidden.`,
+    say: ({ entry }) => `${entry} is a signature of this wallet’s key without a receipt: something is hidden.`,
   },
   'entry-awaited': {
     severity: 'gap',
     say: ({ entry }) =>
-      `${entry} is a signature of this wallet’s key that has no receipt yet. If none comes, something is hidden.`,
+      `${entry} is a signature of this wallet’s key without a receipt so far. If none comes, something is hidden.`,
   },
   'entry-unmatched': {
     severity: 'gap',
-    say: ({ entry }) =>
-      `${entry} is a signature of this wallet’s key, and its receipt may be one that could not be read.`,
+    say: ({ entry }) => `${entry} is a signature of this wallet’s key. Its receipt may be one that could not be read.`,
   },
-  /** Of an enclave that stopped, or that says itself that the receipt may be lost. */
+  /** The enclave stopped, or states that the receipt may be lost. */
   unresolved: {
     severity: 'gap',
     say: ({ entry, because }) =>
-      `${entry} is a signature of this wallet’s key without a receipt${because}. Whether anybody has it is unresolved.`,
+      `${entry} is a signature of this wallet’s key without a receipt${because}. Whether the signature was released is unknown.`,
   },
-  /** A log shows two histories, says what cannot be, or is not cosigned. */
+  /** A log shows two histories, contradicts itself or a receipt, or is not cosigned. */
   'log-lies': {
     severity: 'alarm',
     say: ({ index, log, entry, what, because }) => `${index === undefined ? log : entry}${what} lies${because}.`,
   },
-  'log-withholds': { severity: 'gap', say: ({ log, because }) => `${log} withholds what it has${because}.` },
+  'log-withholds': { severity: 'gap', say: ({ log, because }) => `${log} withholds entries${because}.` },
   'log-stale': {
     severity: 'gap',
     say: ({ log, detail }) =>
-      `${log} is stale: no quorum of its witnesses cosigned it since ${detail}. What was signed since then may be missing.`,
+      `${log} is stale: no quorum of its witnesses has cosigned it since ${detail}. Later signatures may be missing.`,
   },
   'log-ahead': {
     severity: 'gap',
@@ -146,7 +145,7 @@ const kinds = {
   'log-unavailable': { severity: 'gap', say: ({ log, because }) => `${log} could not be read${because}.` },
   'witness-unavailable': {
     severity: 'warning',
-    say: ({ origin, because }) => `A witness of the log ${origin} could not be asked${because}.`,
+    say: ({ origin, because }) => `A witness of the log ${origin} could not be reached${because}.`,
   },
   'witness-contradicts': {
     severity: 'gap',

@@ -37,16 +37,16 @@ async function judge(hash: string = txHash) {
   return (await judgeReceipts(deps, { txHash: hash, isMined: true, events, contract, request }))[0]
 }
 
-/** As long as a CID. */
+/** The length of a CID. */
 const texts = ['one', 'two', 'three', 'four', 'five'].map((text) => text.padEnd(first.cid.length, '.'))
-/** CIDs of blocks that are no receipts. */
+/** CIDs of blocks that are not receipts. */
 const junk = (count: number) =>
   Array.from({ length: count }, (_, at) => addBlock(new TextEncoder().encode(`no receipt, ${at}`)))
 const publish = (cids: readonly string[]) => {
   for (const cid of cids) node.publish({ ...first, cid })
 }
 
-describe('a receipt that fits the schema, and whose statement nobody could have signed, fails', () => {
+describe('a receipt with a valid form, but with an impossible statement, fails', () => {
   type Case = [name: string, value: string, version: number, issued: FakeIssue]
   const members = [
     ['publicKey', '00'.repeat(65)],
@@ -68,33 +68,33 @@ describe('a receipt that fits the schema, and whose statement nobody could have 
   })
 })
 
-describe('of what a publisher names for one transaction', () => {
-  test('text that is no CID takes the place of no receipt', async () => {
+describe('the receipts that a publisher names for one transaction', () => {
+  test('text that is not a CID does not displace a receipt', async () => {
     publish([...texts, first.cid])
     expect(await judge()).toMatchObject({ conclusion: 'accepted' })
   })
 
-  test('text that is no CID is no receipt', async () => {
+  test('text that is not a CID is not a receipt', async () => {
     publish(texts)
     expect(await judge()).toMatchObject({ conclusion: 'failed', detail: 'the event names no receipt' })
   })
 
-  test('a receipt that holds is found among three that do not', async () => {
+  test('a valid receipt is found among three invalid ones', async () => {
     publish([...junk(3), first.cid])
     expect(await judge()).toMatchObject({ conclusion: 'accepted' })
   })
 
-  test('one that was left out may hold, so that the others do not fail it', async () => {
+  test('an unchecked one may be valid, so the others do not fail the transaction', async () => {
     publish([...junk(4), first.cid])
     expect(await judge()).toMatchObject({ conclusion: 'unavailable', detail: 'only 4 of 5 receipts are checked' })
   })
 
-  test('four that do not hold are a failure where nothing was left out', async () => {
+  test('four invalid ones are a failure if none was left unchecked', async () => {
     publish(junk(4))
     expect(await judge()).toMatchObject({ conclusion: 'failed' })
   })
 
-  test('a receipt has the time of its first event, and nobody is asked about the others', async () => {
+  test('a receipt has the time of its first event, without requests for the others', async () => {
     publish([first.cid, ...Array.from({ length: 40 }, () => first.cid), ...junk(2)])
     expect(await judge()).toMatchObject({ conclusion: 'accepted' })
     expect(node.asked.filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(1)

@@ -15,9 +15,9 @@ import type { WalletEvent } from './listEvents.ts'
 export type Judgement = {
   conclusion: Conclusion | 'unavailable' | 'not-listed'
   detail: string | undefined
-  /** Of the transaction in the receipt, whose hash covers it. */
+  /** The nonce in the receipt's transaction, which its hash covers. */
   nonce: number | undefined
-  /** Undefined where there is no receipt to read. */
+  /** Undefined without a readable receipt. */
   facts: ReceiptFacts | undefined
 }
 
@@ -29,7 +29,9 @@ export type JudgeRequest = Pick<
 /** A transaction has one receipt, or two after a database restore. The limit keeps a publisher from wasting the monitor's time. */
 const MAX_RECEIPTS = 4
 
-/** Best first: a receipt that holds is not undone by another event, and what could not be fetched, or was left out, may be one. */
+/**
+ * Best first. A valid receipt outweighs other events. An unavailable or unchecked receipt may turn out valid, so it comes before failures.
+ */
 const ORDER: readonly Judgement['conclusion'][] = [
   ...(['accepted', 'late', 'unbounded', 'unknown-code', 'mock', 'incomplete'] as const),
   ...(['unavailable', 'not-listed', 'contradicted', 'failed'] as const),
@@ -59,7 +61,7 @@ export async function judgeReceipts(
 
 export type JudgeParameters = {
   txHash: string
-  /** On the chain that is looked at. */
+  /** Whether it is mined on the monitored chain. */
   isMined: boolean
   events: readonly WalletEvent[]
   contract: string
@@ -69,8 +71,8 @@ export type JudgeParameters = {
 const NOTHING = { nonce: undefined, facts: undefined }
 
 /**
- * For each receipt the first event that names it, oldest first. A publisher can write any text, and any number of events: what is no
- * CID must not take the place of a receipt, and the later ones say no more about its time.
+ * The first event for each receipt, oldest first. A publisher can write any text and any number of events. Texts that are not CIDs must not
+ * displace a receipt, and later events don't change its time.
  */
 export function findNamed(events: readonly WalletEvent[]): WalletEvent[] {
   const first = new Map<string, WalletEvent>()
@@ -102,7 +104,7 @@ function readNonce({ receipt }: Outcome): number | undefined {
   return receipt.kind === 'transaction' || receipt.kind === 'authorization' ? receipt.subject.nonce : undefined
 }
 
-/** Only the time of the event's block is still asked for. */
+/** Reads nothing from the chain except the time of the event's block. */
 function toReadChain(
   rpc: Rpc,
   { event, contract, isMined }: Pick<JudgeParameters, 'contract' | 'isMined'> & { event: WalletEvent },
@@ -122,32 +124,32 @@ function toReadChain(
   }
 }
 
-/** What a receipt has to do with a log. */
+/** The members of a receipt that matter for logs. */
 export type ReceiptFacts = {
-  /** By which its event names it. */
+  /** The hash in its event. */
   txHash: string
   keyId: string
-  /** 32 bytes of hex: that of its statement. */
+  /** 32 bytes of hex: its statement's leaf hash. */
   leaf: string
   signedAtMs: number
-  /** Where its settings have a log. */
+  /** Present if its settings have a log. */
   log: LoggedFacts | undefined
 }
 
 type LoggedFacts = {
   setting: LogSetting
-  /** Verifier key of the log that has it. */
+  /** Verifier key of its log. */
   key: string
   origin: string
   /** The enclave start that signed it, from the batch that the quote covers. */
   bootId: string
-  /** Where its proof says that it is, and in which tree. */
+  /** The position and tree in its proof. */
   index: number
   size: number
   root: Uint8Array
 }
 
-/** Undefined where there is no receipt, or no statement, to read. What it says of a log is as good as the verdict on it. */
+/** Undefined without a readable receipt and statement. Its facts about a log are only as reliable as the verdict on it. */
 function readFacts(txHash: string, { receipt, blocks }: Pick<Outcome, 'receipt' | 'blocks'>): ReceiptFacts | undefined {
   if (receipt === undefined) return undefined
   const { statement } = receipt.signer
@@ -168,7 +170,7 @@ function readLogged(proof: string, batch: Uint8Array): LoggedFacts | undefined {
   return { setting: settings.log, key: logKey, origin, bootId, index, size, root }
 }
 
-/** A receipt is whatever a publisher pinned: what cannot be read of it is undefined, and the step that judges it says why. */
+/** A publisher can pin anything as a receipt. Returns undefined if it can't be read: the verification step reports the reason. */
 function readOrRefuse<Value>(read: () => Value): Value | undefined {
   try {
     return read()

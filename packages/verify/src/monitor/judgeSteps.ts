@@ -5,10 +5,10 @@ import type { Finding } from './findings.ts'
 import type { Judgement, ReceiptFacts } from './judgeReceipt.ts'
 import { mapSome } from './mapSome.ts'
 
-/** What an event names a receipt for: the use of a nonce, or something that is not on this chain. */
+/** Something that events name a receipt for: the use of a nonce, or a signature that is not on this chain. */
 export type Step = {
   hash: string
-  /** Undefined for what is not on the chain. */
+  /** Undefined if it is not on the chain. */
   use: { nonce: number; blockNumber: number; isAuthorization: boolean } | undefined
 }
 
@@ -16,13 +16,13 @@ export type MonitorMemory = {
   settled: Map<string, MinedTransaction>
   /** By the hash of the transaction or authorization. */
   accepted: Map<string, AcceptedReceipts>
-  /** What receipts share of their evidence is verified once. */
+  /** Caches evidence that receipts share. */
   verifier: Verifier
 }
 
 type AcceptedReceipts = {
   facts: readonly ReceiptFacts[]
-  /** How many receipts events named when these were checked. Undefined if one of the others has to be checked again. */
+  /** How many receipts events named at the last check. Undefined if another receipt must be checked again. */
   named: number | undefined
 }
 
@@ -34,11 +34,11 @@ export type JudgedFacts = ReceiptFacts & {
 
 export type JudgedSteps = {
   findings: Finding[]
-  /** All receipts that could be read, whatever became of them. */
+  /** All readable receipts, with any conclusion. */
   receipts: JudgedFacts[]
-  /** Receipts that could not be fetched, were one of too many, or were left for the next look. */
+  /** Receipts that could not be fetched, exceeded the limit per step, or were left for the next run. */
   unread: number
-  /** Receipts that were judged now. */
+  /** How many were checked in this run. */
   judged: number
 }
 
@@ -46,7 +46,7 @@ export type JudgeStepsParameters = {
   steps: readonly Step[]
   memory: MonitorMemory
   maxReceipts: number
-  /** How many receipts events name for it. */
+  /** How many receipts events name for this step. */
   countNamed: (step: Step) => number
   /** At least one, best first. */
   judge: (step: Step) => Promise<readonly [Judgement, ...Judgement[]]>
@@ -111,9 +111,9 @@ function toReceiptFindings({ hash: txHash, use }: Step, { conclusion, detail, no
     return [{ kind: 'receipt-failed', ...place, conclusion }]
   }
   if (conclusion !== 'accepted') return [{ kind: 'receipt-not-accepted', ...place, conclusion }]
-  // The hash covers the nonce, so that it is the node which is wrong about it.
+  // The hash covers the nonce, so the node is wrong.
   if (use === undefined || signed === use.nonce) return []
-  throw unavailable(`the node says that ${txHash} has nonce ${use.nonce}, and it was signed with ${signed}`)
+  throw unavailable(`the node says that ${txHash} has nonce ${use.nonce}, but it was signed with ${signed}`)
 }
 
 function toRest(rest: readonly Step[]): Finding {
@@ -121,6 +121,6 @@ function toRest(rest: readonly Step[]): Finding {
   return {
     kind: 'not-judged',
     ...(first === undefined || last === undefined ? {} : { nonces: [first.nonce, last.nonce] as const }),
-    detail: `${rest.length} receipts are left to judge`,
+    detail: `${rest.length} receipts were left for the next run`,
   }
 }

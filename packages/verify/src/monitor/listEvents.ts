@@ -3,15 +3,15 @@ import { parseLog, type RawLog } from '../createChain.ts'
 import { type Rpc, toQuantity, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
 
-/** An event of a wallet, as the contract wrote it. */
+/** A wallet's event from the contract. */
 export type WalletEvent = { txHash: string; ipfsCid: string; log: RawLog }
 
 export type ListEventsParameters = { contract: string; wallet: string; fromBlock: number; toBlock: number }
 
-/** So many blocks in one question. Nodes limit the blocks or the length of the answer, and do not say so alike. */
+/** The range of one request. Nodes limit the blocks or the size of the response, and report that in different ways. */
 const RANGES = [Number.POSITIVE_INFINITY, 10_000, 1_000, 100]
 
-/** All events of a wallet, oldest first, in as few questions as the node allows. Rejects where it does not allow even small ones. */
+/** All events of a wallet, oldest first, with as few requests as the node allows. Rejects if the node refuses even small ranges. */
 export async function listEvents(rpc: Rpc, parameters: ListEventsParameters): Promise<WalletEvent[]> {
   const { contract, wallet, fromBlock, toBlock } = parameters
   const events: WalletEvent[] = []
@@ -44,7 +44,7 @@ async function getEvents(
     const log = parseLog(entry, what)
     if (log === undefined || log.address.toLowerCase() !== contract) return []
     if (log.blockNumber < fromBlock || log.blockNumber > toBlock) throw unavailable(`${what} has other blocks`)
-    // An event that names no receipt is none; the transaction it is about then has none.
+    // An event without a CID is ignored. Its transaction then has no receipt.
     const event = readAttestationPublished(log)
     return event?.wallet === wallet ? [{ txHash: event.txHash, ipfsCid: event.ipfsCid, log }] : []
   })

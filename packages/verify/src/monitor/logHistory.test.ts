@@ -25,7 +25,7 @@ beforeEach(() => {
   stack = createLoggedWallet()
 })
 
-/** The service lists these. */
+/** The logs that the service lists. */
 const list = (...logs: readonly FakeLog[]) =>
   stack.network.routes.unshift([
     `${apiBaseUrl}/log`,
@@ -69,7 +69,7 @@ describe('two checkpoints of one log', () => {
     }
   })
 
-  test('of which the smaller is cosigned later show that its witnesses forgot', async () => {
+  test('show two histories if a witness cosigned the smaller one later', async () => {
     const logs = await remember()
     stack.serve(stack.log.entries.slice(0, 100))
     stack.log.cosignedAtS += 30
@@ -79,8 +79,8 @@ describe('two checkpoints of one log', () => {
     ])
   })
 
-  test('of which the smaller has the later quorum are no lie where no witness forgot', async () => {
-    // The first witness was long done with all entries when the second came from 100 to 304, and the third stayed.
+  test('are no alarm if the smaller one has the later quorum and no witness went back', async () => {
+    // The first witness had cosigned everything when the second went from 100 to 304, and the third stayed.
     Object.assign(stack.log, { cosigners: [0, 1], delaysS: [0, 50, 0] })
     const logs = await remember()
     stack.serve(stack.log.entries.slice(0, 100))
@@ -90,17 +90,17 @@ describe('two checkpoints of one log', () => {
     expect(kindsOf(await stack.look({}, logs))).toEqual(['log-lies'])
   })
 
-  test.each([100, 260])('of which the later is smaller are withheld entries: %i of 304', async (size) => {
+  test.each([100, 260])('of which the later is smaller show withheld entries: %i of 304', async (size) => {
     const logs = await remember()
     stack.serve(stack.log.entries.slice(0, size))
     const report = await stack.look({}, logs)
     expect(report).toMatchObject({ conclusion: 'incomplete' })
     expect(report.findings).toMatchObject([
-      { kind: 'log-withholds', detail: `it has ${size} entries now, and had 304 before` },
+      { kind: 'log-withholds', detail: `it has ${size} entries now, but had 304 before` },
     ])
   })
 
-  test('of which the later continues the earlier cost only what is new', async () => {
+  test('of which the later continues the earlier need only the new entries', async () => {
     const logs = await remember()
     stack.append(...others(300, 'a'))
     stack.log.requests.splice(0)
@@ -113,7 +113,7 @@ describe('two checkpoints of one log', () => {
     expect(kindsOf(await stack.look({}, logs))).toEqual(['hidden 604'])
   })
 
-  test('of which the state is that of another log', async () => {
+  test('of which the state belongs to another log', async () => {
     const logs = await remember()
     const known = [...logs.known.values()].map((one) => ({ ...one, origin: 'log.example/enclave-b' }))
     const moved = { ...createLogsMemory(), known: new Map(known.map((one) => [one.origin, one])) }
@@ -126,7 +126,7 @@ describe('two checkpoints of one log', () => {
     ])
   })
 
-  test('of which an earlier look did not know the key are read from the beginning', async () => {
+  test('are read from the beginning for a new key', async () => {
     const logs = await remember()
     for (const [name, one] of logs.known) {
       logs.known.set(name, { ...one, keyIds: [], entries: new Map([...one.entries].slice(0, 1)) })
@@ -134,7 +134,7 @@ describe('two checkpoints of one log', () => {
     expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304, entries: 3 }] })
   })
 
-  test('the state is refused where a byte of it is another', async () => {
+  test('the state is rejected after any changed byte', async () => {
     const text = formatMonitorState(await remember())
     expect(formatMonitorState(parseMonitorState(new TextEncoder().encode(text)))).toBe(text)
     for (let at = 0; at < text.length; at += 97) {
@@ -146,7 +146,7 @@ describe('two checkpoints of one log', () => {
   })
 })
 
-describe('a log that does not show what it has', () => {
+describe('a log that does not show all entries', () => {
   test.each(['checkpoint', 'tile/0/000.p/4', 'tile/entries/000.p/4'])('withholds %s', async (path) => {
     stack.publish(...all)
     stack.log.gone.add(path)
@@ -182,12 +182,12 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
   })
 
-  test('withholds the end, which a receipt is in', async () => {
+  test('withholds the end, which includes a receipt', async () => {
     stack.publish(...all)
     stack.serve(history.entries.slice(0, 3))
     const report = await stack.look()
     expect(report.findings).toMatchObject([
-      { kind: 'log-withholds', detail: 'it shows 3 entries, and a receipt is in a tree of 4' },
+      { kind: 'log-withholds', detail: 'it shows 3 entries, but a receipt is in a tree of 4' },
     ])
   })
 
@@ -209,7 +209,7 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(report)).toEqual([kind])
   })
 
-  test('may be named by a receipt that is not shown either', async () => {
+  test('may be named by an unavailable receipt', async () => {
     stack.publish(message)
     stack.network.blocks.delete(message.cid)
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response('{"logs":[]}')])
@@ -229,7 +229,7 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(report)).toEqual(['log-unavailable'])
   })
 
-  test('is read to its end where the service wants slower questions, and not without waiting', async () => {
+  test('is fully read if the service limits the request rate, but only with waiting', async () => {
     stack.publish(...all)
     let refused = 0
     stack.network.routes.unshift([
@@ -243,7 +243,7 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
   })
 
-  test('is stale where no quorum cosigned it for an hour', async () => {
+  test('is stale if no quorum has cosigned it for an hour', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 3_601
     const report = await stack.look()
@@ -264,7 +264,7 @@ describe('a log that does not show what it has', () => {
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
-  test('is too large for one look, unless most of it was read before', async () => {
+  test('is too large for one run, unless an earlier run read most of it', async () => {
     stack.publish(...all)
     expect(kindsOf(await stack.look({ maxLogEntries: 3 }))).toEqual(['log-unavailable'])
     const logs = createLogsMemory()
@@ -273,7 +273,7 @@ describe('a log that does not show what it has', () => {
     expect(await stack.look({ maxLogEntries: 300 }, logs)).toMatchObject({ conclusion: 'complete' })
     stack.append(...others(301, 'a'))
     expect((await stack.look({ maxLogEntries: 300 }, logs)).findings).toMatchObject([
-      { kind: 'log-unavailable', detail: '301 entries are to be read, and one look reads at most 300' },
+      { kind: 'log-unavailable', detail: '301 entries are unread, and one run reads at most 300' },
     ])
   })
 })
@@ -293,7 +293,7 @@ describe('a second log, that no settings name', () => {
     expect(report.findings).toMatchObject([{ kind: 'hidden', origin: spareOrigin, index: 1 }])
   })
 
-  test('goes on with what a start began in the first', async () => {
+  test('continues the history of a start from the first', async () => {
     stack.publish(...all)
     stack.append(signature())
     const start = { ...boot(0), timeMs: later(1).getTime() }
@@ -307,7 +307,7 @@ describe('a second log, that no settings name', () => {
     expect(kindsOf(await stack.look())).toEqual(['unresolved 5'])
   })
 
-  test('says nothing of a first that is not shown', async () => {
+  test('gives no findings about a missing first log', async () => {
     stack.publish(...all)
     const moved = createFakeLog([boot(0), ending('dropped')], undefined, spareOrigin)
     moved.cosignedAtS = stack.log.cosignedAtS
@@ -316,7 +316,7 @@ describe('a second log, that no settings name', () => {
     expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
   })
 
-  test('is not called a liar where its witnesses are not known', async () => {
+  test('does not lie if its witnesses are unknown', async () => {
     stack.publish(...all)
     list(stack.log, createSecond('other'))
     expect((await stack.look()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
@@ -367,7 +367,7 @@ describe('a log that an enclave left for its spare', () => {
     expect(kindsOf(await stack.look())).toContain('log-lies 2')
   })
 
-  test('is no reason to call the spare one a liar while it cannot be read', async () => {
+  test('does not make the spare lie while it cannot be read', async () => {
     stack.publish(...all)
     list(stack.log, second(ending('dropped')))
     stack.log.gone.add('checkpoint')

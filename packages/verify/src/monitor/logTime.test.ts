@@ -4,7 +4,7 @@ import { apiBaseUrl } from '../../test/network.ts'
 import { createLogsMemory } from './log/logMemory.ts'
 import { createLogTime } from './lookAtLogs.ts'
 
-describe('a service that takes its time with the log', () => {
+describe('a slow log service', () => {
   let stack: ReturnType<typeof createLoggedWallet>
   let clock: number
   const clocked = { now: () => new Date(clock) }
@@ -14,7 +14,7 @@ describe('a service that takes its time with the log', () => {
     stack.append(...others(1500))
     clock = now.getTime()
   })
-  /** Each answer of the log takes so long. */
+  /** The delay of each response of the log. */
   const slow = (ms: number) =>
     stack.network.routes.unshift([
       `${apiBaseUrl}/log`,
@@ -25,18 +25,18 @@ describe('a service that takes its time with the log', () => {
     ])
   const timedOut = { kind: 'log-unavailable', detail: 'the time for reading logs was over' }
 
-  test('does not keep back what the chain shows', async () => {
+  test('does not delay the results from the chain', async () => {
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 2 })
     stack.node.rest(60)
     slow(9_900)
     const report = await stack.look({}, createLogsMemory(), { ...clocked, logTime: createLogTime(60_000) })
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', proven: 2 })
     expect(report.findings).toMatchObject([timedOut, { kind: 'no-receipt', nonces: [2, 2] }])
-    // A few are asked for at once.
+    // A few requests are concurrent.
     expect(clock - now.getTime()).toBeLessThan(60_000 + 16 * 9_900)
   })
 
-  test('by answers that want slower questions ends the look as well', async () => {
+  test('with rate limits ends the run as well', async () => {
     const asked = new Map<string, number>()
     stack.network.routes.unshift([
       `${apiBaseUrl}/log/`,
@@ -55,7 +55,7 @@ describe('a service that takes its time with the log', () => {
     expect(clock - now.getTime()).toBeLessThan(600_000 + 16 * 10_000)
   })
 
-  test('holds up all wallets together no longer than one', async () => {
+  test('delays all wallets together no longer than one', async () => {
     slow(9_900)
     const logTime = createLogTime(60_000)
     const logs = createLogsMemory()
@@ -65,7 +65,7 @@ describe('a service that takes its time with the log', () => {
     expect(stack.log.requests).toEqual([])
   })
 
-  test('is not asked again for what it has answered', async () => {
+  test('is not asked again for what it has returned', async () => {
     slow(9_900)
     const logs = createLogsMemory()
     expect(kindsOf(await stack.look({}, logs, { ...clocked, logTime: createLogTime(60_000) }))).toEqual([

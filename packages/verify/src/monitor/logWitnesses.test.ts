@@ -35,9 +35,9 @@ beforeEach(() => {
   stack = createLoggedWallet()
 })
 
-describe('witnesses that are asked themselves', () => {
+describe('witnesses with known addresses', () => {
   const urls = ['https://w1.test', 'https://w2.test', 'https://w3.test']
-  /** Each has cosigned this log; undefined means nothing. */
+  /** Each has cosigned this log; undefined means no log. */
   function answer(...logs: readonly (FakeLog | undefined)[]) {
     for (const [place, log] of logs.entries()) speak(place, { logs: log === undefined ? [] : [log] })
     return { witnessUrls: urls.slice(0, logs.length) }
@@ -49,14 +49,14 @@ describe('witnesses that are asked themselves', () => {
   const same = () => createFakeLog(history.entries)
   const longer = () => createFakeLog([...history.entries, signature()])
 
-  test('and know the same raise nothing, and a log that rests is not stale', async () => {
+  test('that know the same size raise nothing, and an unchanged log is not stale', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
     expect(await stack.look(answer(same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
     expect(kindsOf(await stack.look({ witnessUrls: urls.slice(0, 1) }))).toEqual(['log-stale'])
   })
 
-  test('are counted by their keys, and those who know of nothing do not say that it is fresh', async () => {
+  test('are counted by their keys, and those without a checkpoint do not make the log fresh', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
     const [one] = answer(same(), undefined, undefined).witnessUrls
@@ -65,17 +65,17 @@ describe('witnesses that are asked themselves', () => {
     expect(kindsOf(await stack.look({ witnessUrls: [one, 'https://also-w1.test'] as string[] }))).toEqual(['log-stale'])
   })
 
-  describe('and a quorum of which has more than the service shows', () => {
+  describe('of which a quorum has more than the service shows', () => {
     const waits: number[] = []
     const wait = async (ms: number) => waits.push(ms) > 0
     const countWaited = () => waits.splice(0).reduce((sum, ms) => sum + ms, 0)
-    const ahead = 'it shows 4 entries, and its witnesses cosigned 5'
+    const ahead = 'it shows 4 entries, but its witnesses cosigned 5'
     beforeEach(() => {
       stack.publish(...all)
       countWaited()
     })
 
-    test('show that it withholds them, after a minute; the next look does not wait again', async () => {
+    test('show after a minute that it withholds entries; the next run does not wait again', async () => {
       const change = answer(longer(), longer(), same())
       const logs = createLogsMemory()
       const withheld = { conclusion: 'incomplete', findings: [{ kind: 'log-withholds', origin, detail: ahead }] }
@@ -86,7 +86,7 @@ describe('witnesses that are asked themselves', () => {
       expect(countWaited()).toBe(0)
     })
 
-    test('accuse no service that shows them within that minute', async () => {
+    test('raise nothing if the service shows the entries within that minute', async () => {
       const grown = () => createFakeLog([...history.entries, ...others(1)])
       const change = answer(grown(), grown(), same())
       const logs = createLogsMemory()
@@ -99,16 +99,16 @@ describe('witnesses that are asked themselves', () => {
       expect(logs.unshown.size).toBe(0)
     })
 
-    test('are not judged by in a look that cannot wait', async () => {
+    test('raise nothing in a run that cannot wait', async () => {
       const change = answer(longer(), longer(), same())
       const logs = createLogsMemory()
       expect(await stack.look(change, logs)).toMatchObject({
         conclusion: 'incomplete',
-        findings: [{ kind: 'log-unavailable', detail: `${ahead}; this look did not wait for those` }],
+        findings: [{ kind: 'log-unavailable', detail: `${ahead}; this run did not wait for them` }],
       })
     })
 
-    test('do not keep it from being called a liar', async () => {
+    test('do not prevent the alarm for a log that lies', async () => {
       const report = await stack.look(answer(longer(), longer(), createFakeLog([boot(0), ...others(2)])), undefined, {
         wait,
       })
@@ -117,7 +117,7 @@ describe('witnesses that are asked themselves', () => {
     })
   })
 
-  test('and of which fewer than a quorum are ahead raise nothing', async () => {
+  test('raise nothing if fewer than a quorum are ahead', async () => {
     stack.publish(...all)
     expect(await stack.look(answer(longer(), same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
   })
@@ -130,7 +130,7 @@ describe('witnesses that are asked themselves', () => {
     expect(unchecked?.witnesses?.toSorted()).toEqual([toWitnessKey(0), toWitnessKey(2)].toSorted())
   })
 
-  test('and a quorum of which is ahead leave a gap, though the reader requires only one that is not', async () => {
+  test('leave a gap if a quorum is ahead, though the reader requires only another witness', async () => {
     stack.publish(...all)
     const reader = { ...emptyManifest, log: { witnesses: [toWitnessKey(2)], quorum: 1 } }
     const change = { ...answer(longer(), longer(), same()), manifests: [...manifests, reader] }
@@ -139,8 +139,8 @@ describe('witnesses that are asked themselves', () => {
     expect(report.findings[0]?.witnesses?.toSorted()).toEqual([toWitnessKey(0), toWitnessKey(1)].toSorted())
   })
 
-  describe('and that only earlier settings name', () => {
-    /** The newer settings name the third witness only. */
+  describe('that only earlier settings name', () => {
+    /** The newer settings name only the third witness. */
     const newer = { log: { origins: [origin], witnesses: [toWitnessKey(2)], quorum: 1 } }
     let change: { manifests: readonly Manifest[] }
     beforeEach(async () => {
@@ -159,14 +159,14 @@ describe('witnesses that are asked themselves', () => {
       expect(await stack.look({ ...change, ...answer(secretly(), secretly(), shown()) })).toMatchObject(unchecked)
     })
 
-    test('leave a gap where too few of them answer', async () => {
+    test('leave a gap if too few of them answer', async () => {
       expect(await stack.look(change)).toMatchObject(unchecked)
       stack.log.cosigners = [0, 1, 2]
       stack.log.delaysS = [-7200, -7200, 0]
       expect(await stack.look(change)).toMatchObject(unchecked)
     })
 
-    test('raise nothing if they state that they cosigned no more, or cosigned it lately', async () => {
+    test('raise nothing if they state that they cosigned no more, or cosigned it recently', async () => {
       const complete = { conclusion: 'complete', findings: [] }
       expect(await stack.look({ ...change, ...answer(shown()) })).toMatchObject(complete)
       stack.log.cosigners = [0, 2]
@@ -174,22 +174,22 @@ describe('witnesses that are asked themselves', () => {
     })
   })
 
-  test('and cosigned another history show that the log is forked', async () => {
+  test('that cosigned another history show that the log is forked', async () => {
     stack.publish(...all)
     const report = await stack.look(answer(createFakeLog([boot(0), ...others(2)])))
     expect(report.conclusion).toBe('log-lies')
     expect(report.findings).toMatchObject([{ detail: expect.stringContaining('w1.test cosigned another tree of 3') }])
   })
 
-  describe('and cosigned what the key of the log did not sign', () => {
-    /** As a witness makes it up that has no key but its own. */
+  describe('that cosigned what the key of the log did not sign', () => {
+    /** Invented by a witness that has only its own key. */
     function makeUp(): FakeLog {
       const log = createFakeLog([boot(0), ...others(2)])
       const { toNote } = log
       return Object.assign(log, { toNote: () => toNote().replace(`— ${origin} `, '— another.example ') })
     }
 
-    test('do not have it called a liar, and nothing is complete', async () => {
+    test('do not make the log lie, but leave a gap', async () => {
       stack.publish(...all)
       const report = await stack.look(answer(makeUp(), same(), same()))
       expect(report).toMatchObject({
@@ -202,7 +202,7 @@ describe('witnesses that are asked themselves', () => {
     test.each([
       ['a false one', createFakeLog([], 'other', spareOrigin).key],
       ['none', 'no key'],
-    ])('are passed over for no service that names %s', async (_, key) => {
+    ])('contradict a service that names %s', async (_, key) => {
       stack.publish(spared)
       stack.serve([boot(0), toEntry(spared)])
       const logs = [stack.log, { name: spareOrigin, key, entries: [] }].map(({ name, key, entries }) => {
@@ -219,7 +219,7 @@ describe('witnesses that are asked themselves', () => {
     })
   })
 
-  describe('asked about an origin that the settings name and the service does not show', () => {
+  describe('of an origin that the settings name and the service does not show', () => {
     beforeEach(() => {
       stack.publish(spared)
       stack.serve([boot(0), toEntry(spared)])
@@ -249,7 +249,7 @@ describe('witnesses that are asked themselves', () => {
     test('leave the gap and are listed if fewer answer', async () => {
       const { witnessUrls } = answer(undefined)
       expect(await stack.look({ witnessUrls })).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(1, 2)] })
-      // The others are down.
+      // The others don't respond.
       const report = await stack.look(withWitnesses(...urls))
       expect(report.conclusion).toBe('incomplete')
       expect(report.findings).toContainEqual(expect.objectContaining(unchecked(1, 2)))
@@ -299,10 +299,10 @@ describe('witnesses that are asked themselves', () => {
           { kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('cosigned 2 entries') },
         ],
       })
-      // Two others that cosigned nothing do not outvote it.
+      // Two others that cosigned nothing don't outvote it.
       answer(undefined, undefined)
       expect(kindsOf(await stack.look(withWitnesses(...urls)))).toEqual(['log-withholds'])
-      // Nor does the same witness at another address.
+      // Neither does the same witness at another address.
       speak(2, {}, 'https://also-w3.test')
       const change = withWitnesses(urls[0] as string, 'https://also-w3.test', urls[2] as string)
       expect(kindsOf(await stack.look(change))).toEqual(['log-withholds'])

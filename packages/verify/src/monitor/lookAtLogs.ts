@@ -11,9 +11,9 @@ import type { LogReport } from './report.ts'
 
 export type LookAtLogsParameters = {
   request: MonitorRequest
-  /** What the chain has of the wallet. */
+  /** The wallet's checked receipts on the chain. */
   judged: JudgedSteps
-  /** Judges what the chain has not: off-chain signatures and the like are in the log too. */
+  /** Checks the other receipts: the log also has off-chain signatures and other chains. */
   judgeRest: () => Promise<JudgedSteps>
   headTime: Date
   graceS: number
@@ -24,7 +24,7 @@ export type LookedAtLogs = { logs: readonly LogReport[] | undefined; findings: r
 
 const MAX_LOG_ENTRIES = 10_000_000
 
-/** What logs say of a wallet, if there are any. */
+/** Checks the logs for a wallet. `logs` is undefined if there are none. */
 export async function lookAtLogs(
   deps: Pick<MonitorDeps, 'fetchBytes' | 'now' | 'logs' | 'logTime' | 'wait'>,
   parameters: LookAtLogsParameters,
@@ -37,7 +37,7 @@ export async function lookAtLogs(
     const detail = await findLog(parameters)
     return { logs: undefined, findings: detail === undefined ? [] : [{ kind: 'log-not-checked', detail }] }
   }
-  // All receipts, whatever the service lists: it can hide a log, and not that the settings in receipts name it.
+  // All receipts, independent of the list from the service: it can hide a log, but not the settings in receipts that name it.
   const rest = await judgeRest()
   const checked = await spendLogTime({ now, logTime }, (isOver) =>
     checkLogs(
@@ -65,13 +65,13 @@ function listWitnessUrls({ manifests, witnessUrls = [] }: MonitorRequest): strin
   return [...new Set(urls.map((url) => url.replace(/\/+$/, '')))]
 }
 
-/** Why there is, or may be, a log that no address was given of. The look is at the chain, and what is not on it does not end it. */
+/** Why a log exists or may exist, though the caller gave no address. Errors about receipts outside this chain don't end the run. */
 async function findLog({ judged, judgeRest }: LookAtLogsParameters): Promise<string | undefined> {
   try {
     return hasLog(judged) || hasLog(await judgeRest()) ? 'its address was not given' : undefined
   } catch (error) {
     if (!(error instanceof VerifierError)) throw error
-    return `whether there is one is not known: ${error.message}`
+    return `whether there is a log is unknown: ${error.message}`
   }
 }
 
@@ -82,13 +82,17 @@ function hasLog({ receipts }: JudgedSteps): boolean {
 export type MonitorDeps = {
   fetchBytes: FetchBytes
   now: () => Date
-  /** What earlier looks found out for good, so that the next asks only for what is new. */
+  /** Final results of earlier runs, so that the next run requests only what is new. */
   memory?: MonitorMemory
-  /** The same of logs, for all wallets. A log that does not continue what it showed before is found out by it. */
+  /** The state of logs, for all wallets. It detects a log that doesn't continue its earlier state. */
   logs?: LogsMemory
-  /** How long logs are read; what they did not answer by then is in the report. An hour for each look unless given. */
+  /** The time limit for reading logs; unread parts are in the report. Default: an hour for each run. */
   logTime?: LogTime
-  /** Resolves after so long; false where the look is to end. Without it, a log that wants slower questions, or whose witnesses are ahead of it, is not read to its end. */
+  /**
+   * Resolves after this time; false if the run should end. Without it, the monitor doesn't wait: a log is not fully read if the service
+   * limits
+   * the request rate or if its witnesses are ahead of it.
+   */
   wait?: (ms: number) => Promise<boolean>
   onProgress?: (progress: { judged: number; of: number }) => void
 }
@@ -96,46 +100,49 @@ export type MonitorDeps = {
 export type MonitorRequest = JudgeRequest & {
   /** The wallet, in lower case. */
   address: string
-  /** A node of the chain on which the wallet is looked at. */
+  /** A node of the monitored chain. */
   rpc: string
-  /** The chain that this node must be of. Without it, any chain will do. */
+  /** The chain that this node must serve. Undefined accepts any. */
   chainId?: number | undefined
-  /** A node of the chain that has the events, where that is another. */
+  /** A node of the chain with the events, if that is another. */
   eventsRpc?: string | undefined
-  /** The contract on that chain, in lower case, where no manifest names it. */
+  /** The contract on that chain, in lower case, if no manifest names it. */
   contract?: string | undefined
-  /** Signatures with a lower nonce, or mined in an earlier block, are from before there were receipts. */
+  /** Ignores signatures with a lower nonce, or mined in an earlier block, from before there were receipts. */
   from?: { nonce: number } | { block: number } | undefined
-  /** How long after it was mined a transaction may be without an event, in seconds; 600 unless given. By the chain, or by that of the events where it is behind. */
+  /**
+   * How long after mining an event may be missing, in seconds; 600 by default. Measured by the chain, or by the chain with the events if that
+   * is behind.
+   */
   graceS?: number | undefined
-  /** So many receipts are judged in one look; all unless given. */
+  /** The maximum number of receipts checked in one run. Default: all. */
   maxReceipts?: number | undefined
-  /** The service that serves the logs, if it has any: they are below `/log`. */
+  /** The service with the logs, below `/log`. */
   log?: string | undefined
   /** Addresses of witnesses, along with those in the manifests. The monitor asks them directly for the newest checkpoint that they cosigned. */
   witnessUrls?: readonly string[] | undefined
-  /** A log with more entries that were not read before is not read; 10 million unless given. */
+  /** A log with more unread entries is not read. Default: 10 million. */
   maxLogEntries?: number | undefined
 }
 
-/** How long logs may still be read: a service that is slow on purpose must not keep back what the chain shows. */
+/** The remaining time for reading logs, so that a deliberately slow service can't delay the results from the chain. */
 export type LogTime = { leftMs: number }
 
-/** More than a log of as many entries as one look reads takes, at the rate at which a service answers by default. */
+/** More than one run needs for the largest log, at a service's default rate limit. */
 const DEFAULT_MS = 4 * 3_600_000
 
-/** One for all wallets that are looked at together; four hours unless given. */
+/** Shared by all wallets of one run; four hours by default. */
 export function createLogTime(leftMs: number = DEFAULT_MS): LogTime {
   return { leftMs }
 }
 
-/** Takes from it what the work needs, which is to end when `isOver` says so. */
+/** Subtracts the time that the work takes. The work should end when `isOver` returns true. */
 async function spendLogTime<Result>(
   { now, logTime }: { now: () => Date; logTime: LogTime },
   work: (isOver: () => boolean) => Promise<Result>,
 ): Promise<Result> {
   const startedMs = now().getTime()
-  // A clock that is put back gives no time.
+  // A clock that goes back must not add time.
   const toSpentMs = () => Math.max(0, now().getTime() - startedMs)
   try {
     return await work(() => toSpentMs() >= logTime.leftMs)

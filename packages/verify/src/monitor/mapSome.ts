@@ -1,6 +1,6 @@
 const AT_ONCE = 8
 
-/** Maps all, a few at a time, in their order. */
+/** Maps all items with limited concurrency, in order. */
 export async function mapSome<Item, Result>(
   items: readonly Item[],
   map: (item: Item) => Promise<Result>,

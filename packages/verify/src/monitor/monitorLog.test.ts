@@ -53,7 +53,7 @@ describe('an honest log', () => {
     expect(describeReport(report).logs[0]).toContain('3 signatures of this wallet, 3 with a proof')
   })
 
-  test('may erase what nobody got, and have the entries of others', async () => {
+  test('may erase unreleased signatures, and have entries of other wallets', async () => {
     stack.publish(...all)
     stack.append(signature(), ...others(1), ending('dropped'), boot(90))
     const report = await stack.look()
@@ -71,7 +71,7 @@ describe('an honest log', () => {
     expect(describeReport(report).unseen).toContain('signed messages')
   })
 
-  test('that may be, and whose receipts nobody can fetch, ends no look at the chain', async () => {
+  test('whose receipts are unavailable does not end the run', async () => {
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 0 })
     stack.publish(message)
     const report = await lookAtChain([])
@@ -79,7 +79,7 @@ describe('an honest log', () => {
     expect(kindsOf(report)).toEqual(['no-receipt', 'log-not-checked'])
   })
 
-  test('of a service without one is not missed, nor are receipts that the reader leaves out', async () => {
+  test('of a service without a log is not missed, nor are receipts that the reader leaves out', async () => {
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response(null, { status: 404 })])
     stack.publish(old)
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
@@ -88,7 +88,7 @@ describe('an honest log', () => {
     expect(kindsOf(await stack.look({ from }))).toEqual(['wallet-unknown'])
   })
 
-  test('that may be leaves a gap where the service does not say whether it has one', async () => {
+  test('leaves a gap if the service does not say whether it has one', async () => {
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response(null, { status: 500 })])
     stack.publish(old)
     expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-unavailable' }] })
@@ -139,21 +139,21 @@ describe('signatures that are not in the log', () => {
     expect(kindsOf(report)).toEqual(['receipt-not-listed', 'before-log', 'logs-unknown'])
   })
 
-  test('nor looked for where no receipt names its witnesses', async () => {
+  test('are not searched for if no receipt names its witnesses', async () => {
     stack.publish(old)
     const report = await stack.look()
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [] })
     expect(kindsOf(report)).toEqual(['log-not-checked'])
   })
 
-  test('from after it are of a key that is used elsewhere', async () => {
+  test('from after it are by a key that is used elsewhere', async () => {
     stack.publish(...all, unlogged)
     const report = await stack.look()
     expect(report.conclusion).toBe('used-elsewhere')
     expect(report.findings).toMatchObject([{ kind: 'not-logged', txHash: nameSignature(unlogged.receipt).txHash }])
   })
 
-  test('from after it was first seen are too, however far ahead its start is dated', async () => {
+  test('from after it was first seen too, however far ahead its start is dated', async () => {
     stack.serve([{ ...boot(0), timeMs: later(86_400).getTime() }])
     stack.log.cosignedAtS = later(3).getTime() / 1000
     const [logs, change] = [createLogsMemory(), { manifests: stack.withPolicy() }]
@@ -164,7 +164,7 @@ describe('signatures that are not in the log', () => {
     expect(kindsOf(await stack.look(change, logs, { now: () => later(10) }))).toContain('not-logged')
   })
 
-  test('and without a receipt are of a key that is used elsewhere', async () => {
+  test('and without a receipt are by a key that is used elsewhere', async () => {
     stack.publish(...all)
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 2 })
     stack.node.rest(60)
@@ -193,7 +193,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
 })
 
 describe('entries without a receipt', () => {
-  test('of a boot that lives are hidden', async () => {
+  test('of a running boot are hidden', async () => {
     stack.publish(...all)
     stack.log.append(signature())
     const report = await stack.look()
@@ -209,7 +209,7 @@ describe('entries without a receipt', () => {
     expect(await stack.look({ graceS: 3600 })).toMatchObject({ conclusion: 'incomplete' })
   })
 
-  test('are awaited, though the clock of a witness is behind', async () => {
+  test('are awaited, even if a witness’s clock is slow', async () => {
     stack.publish(...all)
     const head = later(60 * (stack.node.blocks.length - 1))
     stack.log.append(signature({ timeMs: head.getTime() - 60_000 }))
@@ -226,7 +226,7 @@ describe('entries without a receipt', () => {
     Object.assign(stack.log, { cosigners: [0, 1], delaysS })
     let logs = createLogsMemory()
     const kinds: string[][] = []
-    // Blocks are a minute apart, and the log is cosigned anew for each look.
+    // Blocks are a minute apart, and the log is cosigned again for each run.
     for (const minutes of [0, 9, 1]) {
       stack.node.rest(minutes)
       const head = later(60 * (stack.node.blocks.length - 1))
@@ -249,13 +249,13 @@ describe('entries without a receipt', () => {
     expect(kindsOf(report)).toEqual(['unresolved 4'])
   })
 
-  test('that the enclave reported, and that have a receipt all the same, are resolved', async () => {
+  test('that the enclave reported are resolved if they have a receipt after all', async () => {
     stack.publish(...all)
     stack.log.append(ending('unacknowledged', second))
     expect(await stack.look()).toMatchObject({ conclusion: 'complete' })
   })
 
-  test('may be of a receipt that cannot be fetched, but two cannot be of one', async () => {
+  test('may belong to an unavailable receipt, but two cannot belong to one', async () => {
     stack.publish(...all)
     stack.network.blocks.delete(message.cid)
     expect(kindsOf(await stack.look())).toEqual(['receipt-unavailable', 'entry-unmatched 2'])
@@ -265,26 +265,26 @@ describe('entries without a receipt', () => {
     expect(kindsOf(report)).toEqual(['receipt-unavailable', 'hidden 2', 'hidden 4'])
   })
 
-  test('that a repeated call made twice, and that were erased, raise nothing (log-v1 §1)', async () => {
+  test('of a repeated call that were all erased raise nothing (log-v1 §1)', async () => {
     stack.publish(...all)
     stack.append(signature(), signature(), ending('dropped'))
     const logs = [{ size: 7, entries: 4, proven: 3, dropped: 1 }]
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [], logs })
   })
 
-  test('that a repeated call made twice, and of which one has a receipt, raise nothing', async () => {
+  test('of a repeated call of which one has a receipt raise nothing', async () => {
     stack.publish(...all)
     stack.append(toEntry(second))
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: [{ size: 5, entries: 3, proven: 3 }] })
   })
 
-  test('that two starts made, and one of them erased, raise nothing', async () => {
+  test('of two starts of which one erased them raise nothing', async () => {
     stack.publish(...all)
     stack.append(boot(50), toEntry(second), ending('dropped', second))
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
-  test('are not hidden by looking at few receipts', async () => {
+  test('are not hidden if only few receipts are checked', async () => {
     stack.publish(...all)
     expect(kindsOf(await stack.look({ maxReceipts: 2 }))).toEqual(['not-judged', 'entry-unmatched 2'])
   })
@@ -326,21 +326,21 @@ describe('a log that lies', () => {
       }),
       /a key did not sign this note/,
     ],
-    ['another key', () => Object.assign(stack.log, { key: createFakeLog([], 'other').key }), /another key/],
+    ['another key', () => Object.assign(stack.log, { key: createFakeLog([], 'other').key }), /different keys/],
     ['a checkpoint that is none', answering('checkpoint', () => 'x'), /malformed note/],
     [
-      'a root that is not that of its entries',
+      'a root that does not match its entries',
       answering('checkpoint', () => {
         const other = createFakeLog([...stack.log.entries.slice(0, 3), boot(50)])
         other.cosignedAtS = stack.log.cosignedAtS
         return other.toNote()
       }),
-      /root of its checkpoint of 4 entries is not that of its entries/,
+      /root of its checkpoint of 4 entries does not match its entries/,
     ],
     [
-      'a tile that is not that of its entries',
+      'a tile that does not match its entries',
       answering('tile/0/000.p/4', () => new Uint8Array(128)),
-      /tile 0 of level 0 is not that of its entries/,
+      /tile 0 of level 0 does not match its entries/,
     ],
     [
       'a tile that is cut',
@@ -359,7 +359,7 @@ describe('a log that lies', () => {
     ],
     ['a beginning without a boot', () => stack.serve(history.entries.slice(1)), /two histories/],
   ]
-  test.each(lies)('by %s', async (_, plant, detail) => {
+  test.each(lies)('because of %s', async (_, plant, detail) => {
     stack.publish(...all)
     plant()
     const report = await stack.look()
@@ -368,7 +368,7 @@ describe('a log that lies', () => {
     expect(report.conclusion).toBe('log-lies')
   })
 
-  test('by a beginning without the start of an enclave', async () => {
+  test('because it does not begin with the start of an enclave', async () => {
     stack.serve(others(2))
     stack.publish(old)
     const report = await stack.look({ manifests: stack.withPolicy() })
@@ -381,7 +381,7 @@ describe('a log that lies', () => {
     )
   })
 
-  test('to a reader whose own witnesses did not cosign', async () => {
+  test('for a reader whose required witnesses did not cosign', async () => {
     stack.publish(...all)
     const [own = ''] = createFakeLog([], 'other').witnesses
     const log = { witnesses: [own], quorum: 1 }
@@ -425,7 +425,7 @@ describe('a transaction that was signed again after a database restore', () => {
     expect(await stack.look()).toMatchObject({ conclusion: 'complete', proven: 2, findings: [], logs })
   })
 
-  test('is checked again when its second receipt is published after the first look', async () => {
+  test('is checked again when its second receipt is published after the first run', async () => {
     const memory = createMonitorMemory()
     const look = () => stack.look({}, createLogsMemory(), { memory })
     stack.publish(...all)

@@ -55,7 +55,7 @@ function look(change: Partial<MonitorRequest> = {}, memory?: MonitorMemory) {
 
 const hashOf = (receipt: AnyReceipt) => nameSignature(receipt).txHash
 const own = ({ receipt }: FakeIssue, nonce: number) => ({ hash: hashOf(receipt), from: wallet, nonce })
-/** Signed with the same key, and not by the service. */
+/** Signed with the same key, but not by the service. */
 const foreign = (nonce: number) => ({
   hash: `0x${'f0'.repeat(31)}${nonce.toString(16).padStart(2, '0')}`,
   from: wallet,
@@ -79,7 +79,7 @@ describe('an honest wallet', () => {
     expect(describeReport(report).headline).not.toContain('complete up to')
   })
 
-  test('raises nothing, and no state of an old block is asked for', async () => {
+  test('raises nothing, without requests for the state of old blocks', async () => {
     send(...issues)
     node.rest(70)
     node.firstState = node.blocks.length - 1
@@ -88,7 +88,7 @@ describe('an honest wallet', () => {
     expect(describeReport(report).headline).toBe('8 of 8 transactions have a proof; complete up to nonce 8.')
   })
 
-  test('is looked at in small ranges where the node allows no others', async () => {
+  test('is read in small ranges if the node allows no others', async () => {
     send(first, second)
     node.rest(300)
     node.maxLogBlocks = 100
@@ -96,7 +96,7 @@ describe('an honest wallet', () => {
     expect(node.asked.filter((method) => method === 'eth_getLogs').length).toBeGreaterThan(3)
   })
 
-  test('is not judged again by a second look that remembers the first', async () => {
+  test('is not checked again by a second run with the first one’s memory', async () => {
     send(first, second)
     const memory = createMonitorMemory()
     await look({}, memory)
@@ -109,7 +109,7 @@ describe('an honest wallet', () => {
 })
 
 describe('a key that is used elsewhere', () => {
-  test.each([0, 1, 2])('is named by nonce, transaction and block: nonce %i of three', async (bad) => {
+  test.each([0, 1, 2])('is reported with nonce, transaction and block: nonce %i of three', async (bad) => {
     for (const nonce of [0, 1, 2]) {
       node.rest(3)
       if (nonce === bad) node.mine(foreign(nonce))
@@ -133,7 +133,7 @@ describe('a key that is used elsewhere', () => {
     expect(kindsOf(await look())).toEqual(['no-receipt 1'])
   })
 
-  test('is named even by a node that forgot when, if no receipt can be of it', async () => {
+  test('is reported even by a node without old state, if no receipt can belong to it', async () => {
     send(first)
     node.mine(foreign(1))
     node.rest(200)
@@ -144,7 +144,7 @@ describe('a key that is used elsewhere', () => {
     ])
   })
 
-  test('is not called so while the receipt may still come, nor complete', async () => {
+  test('is not reported while the receipt may still come, but leaves a gap', async () => {
     send(first)
     node.mine(foreign(1))
     const report = await look()
@@ -153,7 +153,7 @@ describe('a key that is used elsewhere', () => {
     expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 1'])
   })
 
-  test('is not called so while the chain that has the events is behind', async () => {
+  test('is not reported while the chain with the events is behind', async () => {
     const events = createFakeNode({ wallet })
     network.routes.push(['https://events.test', events.answer])
     events.rest(10)
@@ -165,7 +165,7 @@ describe('a key that is used elsewhere', () => {
     expect(kindsOf(await look(change))).toEqual(['no-receipt 0', 'wallet-unknown'])
   })
 
-  test('is seen where the event leads to the receipt of another transaction', async () => {
+  test('is found if the event names the receipt of another transaction', async () => {
     node.mine(foreign(0))
     node.publish(first, { topics: [...topicsOf(first).slice(0, 2), foreign(0).hash] })
     const report = await look()
@@ -190,7 +190,7 @@ describe('a key that is used elsewhere', () => {
     expect(await look({ manifests: unlisted })).toMatchObject({ conclusion: 'receipt-failed' })
   })
 
-  test('is seen where a receipt was tampered with and named anew', async () => {
+  test('is found if a receipt was tampered with and published under a new CID', async () => {
     const text = new TextDecoder().decode(first.bytes).replace(/"signedAt":"2026-03-01T12/, '"signedAt":"2026-03-01T11')
     const bytes = Uint8Array.from(new TextEncoder().encode(text))
     network.blocks.set(toCid(bytes), bytes)
@@ -199,7 +199,7 @@ describe('a key that is used elsewhere', () => {
     expect(kindsOf(await look())).toEqual(['receipt-failed 0'])
   })
 
-  test('does not take an event of another contract or wallet for a receipt', async () => {
+  test('ignores events of another contract or wallet', async () => {
     node.mine(own(first, 0))
     node.publish(first, { address: stranger })
     node.publish(first, {
@@ -208,7 +208,7 @@ describe('a key that is used elsewhere', () => {
     expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 0', 'wallet-unknown'])
   })
 
-  test('many nonces without a receipt end the search, and nothing of the rest is called complete', async () => {
+  test('many nonces without a receipt end the search, and the rest is a gap', async () => {
     for (let nonce = 0; nonce < 40; nonce++) node.mine(foreign(nonce))
     const report = await look({ graceS: 0 })
     expect(report.findings).toHaveLength(18)
@@ -242,7 +242,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     })
   })
 
-  test('are alarms where the wallet signed another authorization than the one with a receipt', async () => {
+  test('are alarms if the wallet signed another authorization than the one with a receipt', async () => {
     send(first)
     node.mine({ hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList: [toItem(unpublished)] })
     node.publish(authorized)
@@ -264,7 +264,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     expect(report.findings).toMatchObject([{ kind: 'no-receipt', nonces: [1, 1], txHash: hashOf(unpublished.receipt) }])
   })
 
-  test('are proven only if each authorization of the block that may have used them is', async () => {
+  test('are proven only if each possible authorization of the block is', async () => {
     const address = `0x${'7f'.repeat(20)}` as const
     const another = await issueGoldenV2({
       signedAt,
@@ -288,7 +288,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     expect(await look(request)).toMatchObject({ conclusion: 'incomplete', proven: 1, completeTo: 1 })
   })
 
-  test('are not explained by a receipt where a transaction from elsewhere used the nonce', async () => {
+  test('are not explained by a receipt if a transaction from elsewhere used the nonce', async () => {
     send(first)
     node.publish(authorized)
     node.mine(foreign(1))
@@ -309,7 +309,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
   })
 })
 
-describe('what cannot be looked at is never complete', () => {
+describe('unavailable data is never complete', () => {
   test.each([
     ['a receipt that no gateway has', { gone: true }, {}, 'receipt-unavailable 0'],
     ['a receipt of code without an anchor', {}, { manifests: [], contract }, 'receipt-not-accepted 0'],
@@ -323,7 +323,7 @@ describe('what cannot be looked at is never complete', () => {
     expect(kindsOf(report)).toEqual([finding])
   })
 
-  test('a node that forgot, and another receipt that may be the one that is missing', async () => {
+  test('a node without old state, and another receipt that may be the missing one', async () => {
     send(first)
     node.publish(authorized)
     node.mine(foreign(1))
@@ -370,7 +370,7 @@ describe('what cannot be looked at is never complete', () => {
 })
 
 describe('signatures from before there were receipts', () => {
-  test.each([{ nonce: 1 }, { block: 9 }])('are left out from %o on, and the report says so', async (from) => {
+  test.each([{ nonce: 1 }, { block: 9 }])('are ignored from %o on, and the report says so', async (from) => {
     node.mine(foreign(0))
     node.mine(own(second, 1))
     node.publish(second)
@@ -379,7 +379,7 @@ describe('signatures from before there were receipts', () => {
     expect(describeReport(report).headline).toContain('from nonce 1 on')
   })
 
-  test('a beginning that the wallet has not reached is refused', async () => {
+  test('rejects a start that the wallet has not reached', async () => {
     await expect(look({ from: { nonce: 1 } })).rejects.toMatchObject({ code: 'invalid_arguments' })
   })
 })

@@ -16,11 +16,11 @@ import { concludeReport, findCompleteTo, type MonitorReport } from './report.ts'
 const DEFAULT_GRACE_S = 600
 /** A whole block of a busy chain, with all calldata. */
 const MAX_ANSWER_BYTES = 33_554_432
-/** Questions to a node in one look, each of few bytes. */
+/** The number of small requests to a node in one run. */
 const MAX_QUESTIONS = 100_000
-/** So many nonces without a receipt are looked for, each in some twenty questions; after them the case is clear. */
+/** The number of nonces without a receipt that are searched for, each with some twenty requests. More wouldn't change the conclusion. */
 const MAX_SEARCHES = 16
-/** Blocks that may still be replaced by others. */
+/** Recent blocks that may still be replaced. */
 const UNSETTLED_BLOCKS = 64
 
 export function createMonitorMemory(): MonitorMemory {
@@ -28,10 +28,9 @@ export function createMonitorMemory(): MonitorMemory {
 }
 
 /**
- * Whether all that a wallet has on a chain has a receipt that holds: each nonce that the chain counts must be used by a transaction,
- * or an authorization, that an event of the contract names and whose receipt verifies. With a log also whether all that its key
- * signed has one: each entry of the key must be that of a receipt, or erased. Rejects with a `VerifierError` where the
- * node cannot be asked or contradicts itself; all else is in the report.
+ * Checks whether everything that a wallet did on a chain has a valid receipt. Each used nonce must belong to a transaction or authorization
+ * that an event of the contract names and whose receipt verifies. With a log, each entry of the wallet's key must also have a receipt, or be
+ * erased. Rejects with a `VerifierError` if the node is unavailable or contradicts itself. All other problems are in the report.
  *
  * @example
  * const { conclusion, findings } = await monitorWallet({ fetchBytes, now }, { address, rpc, manifests, gateways })
@@ -51,13 +50,13 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const nonce = await reader.getCount(head.number)
   const fromNonce = await readFromNonce(reader, { from: request.from, nonce })
   const code = await reader.getCode(head.number)
-  // An event that is younger than the head is about what the head has, too.
+  // An event after the head block may still be about something before it.
   const eventsHead = await createAccountReader(eventsRpc, { address, chainId: 0 }).getHead()
   const range = { fromBlock: source.fromBlock, toBlock: eventsHead.number }
   const events = groupEvents(await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range }))
 
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
-  // Of two chains the one that is behind says what is young: an event of what it has not come to cannot be there yet.
+  // The chain that is behind determines what is recent: its later events can't exist yet.
   const aged = { ...head, time: new Date(Math.min(head.time.getTime(), eventsHead.time.getTime())) }
   const { steps, findings } = await findRest(reader, {
     known,
@@ -98,7 +97,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
         steps: hashes.map((hash) => ({ hash, use: undefined })),
         maxReceipts: maxReceipts - judged.judged,
       })
-      // Of what is left out only the log is of interest.
+      // The skipped ones matter only for the log.
       const leftOut = new Set([...known.values()].flatMap((one) => (one.nonce < fromNonce ? [one.hash] : [])))
       return { ...rest, findings: rest.findings.filter(({ txHash = '' }) => !leftOut.has(txHash)) }
     },
@@ -126,14 +125,14 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   }
 }
 
-/** A node that answers without end, or a wallet without end, ends here. */
+/** Limits the requests, for a node with endless answers or a wallet with endless transactions. */
 function limit(rpc: Rpc): Rpc {
   let questions = 0
   return {
     ...rpc,
     call(method, params) {
       questions += 1
-      if (questions > MAX_QUESTIONS) throw unavailable(`${rpc.host} would be asked more than ${MAX_QUESTIONS} times`)
+      if (questions > MAX_QUESTIONS) throw unavailable(`${rpc.host} would get more than ${MAX_QUESTIONS} requests`)
       return rpc.call(method, params)
     },
   }
@@ -146,8 +145,8 @@ async function readFromNonce(
   if (from === undefined) return 0
   const first = 'nonce' in from ? from.nonce : from.block === 0 ? 0 : await reader.getCount(from.block - 1)
   if (first <= nonce) return first
-  throw new VerifierError('invalid_arguments', 'the wallet has not used so many nonces', {
-    details: `the first to look at would be ${first}, and its next is ${nonce}`,
+  throw new VerifierError('invalid_arguments', 'the wallet has not used this many nonces', {
+    details: `the first nonce to check is ${first}, but the next unused one is ${nonce}`,
   })
 }
 
@@ -157,7 +156,7 @@ function groupEvents(events: readonly WalletEvent[]): Map<string, WalletEvent[]>
   return groups
 }
 
-/** The transactions that events name, by nonce: they need no state of old blocks to be found. */
+/** The transactions that events name, by nonce. They don't need the state of old blocks. */
 async function readKnown(
   reader: AccountReader,
   parameters: { hashes: readonly string[]; head: Head; nonce: number; memory: MonitorMemory },
@@ -168,10 +167,10 @@ async function readKnown(
   const found = await mapSome(hashes, async (hash) => memory.settled.get(hash) ?? (await reader.getTransaction(hash)))
   for (const transaction of found) {
     if (transaction === undefined) otherReceipts += 1
-    // Mined since: the next look has it.
+    // Mined after the head: the next run includes it.
     if (transaction === undefined || transaction.blockNumber > head.number) continue
     if (transaction.nonce >= nonce) {
-      throw reader.contradiction(`it counts ${nonce} transactions, and has one with nonce ${transaction.nonce}`)
+      throw reader.contradiction(`it counts ${nonce} transactions, but has one with nonce ${transaction.nonce}`)
     }
     const other = known.get(transaction.nonce)
     if (other !== undefined) {
@@ -183,7 +182,7 @@ async function readKnown(
   return { known, otherReceipts }
 }
 
-/** For each nonce what used it, and what is to be said where no event names that. */
+/** The use of each nonce, and the findings for nonces that no event names. */
 async function findRest(
   reader: AccountReader,
   parameters: {
@@ -247,7 +246,7 @@ async function toFindings(
     case 'code':
       return [{ kind: 'used-by-code', nonces, blockNumber: use.blockNumber }]
     case 'not-shown': {
-      // One of the other receipts may be of it, and so may one that is still to come.
+      // Another receipt may belong to it, or one that is still to come.
       const { time } = await reader.getBlock(use.untilBlock)
       const isClear = otherReceipts === 0 && !isYoung(time)
       return [{ kind: isClear ? 'no-receipt' : 'not-shown', nonces, detail: use.detail }]
@@ -260,7 +259,7 @@ async function toFindings(
   }
 }
 
-/** Of what may have used a nonce, every receipt must be accepted. */
+/** If several may have used a nonce, every receipt must be accepted. */
 function countProven(steps: readonly Step[], { accepted }: MonitorMemory): number {
   const nonces = new Set(steps.map(({ use }) => use?.nonce))
   for (const { hash, use } of steps) if (!accepted.has(hash)) nonces.delete(use?.nonce)
@@ -278,5 +277,5 @@ function toCodeFinding(code: string): Finding {
 
 async function assertSameHead(reader: AccountReader, { number, hash }: Head) {
   if ((await reader.getBlock(number)).hash === hash) return
-  throw unavailable('the chain was reorganised while it was read; look again')
+  throw unavailable('the chain was reorganised while it was read; run the monitor again')
 }

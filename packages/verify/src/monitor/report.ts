@@ -1,10 +1,10 @@
 import { describeFinding, type Finding, type FindingKind, type Severity, toSeverity } from './findings.ts'
 
-/** A log that was read to its end. */
+/** A fully read log. */
 export type LogReport = {
   origin: string
   size: number
-  /** When a quorum of its witnesses had cosigned that. */
+  /** When a quorum of its witnesses had cosigned this size. */
   cosignedAt: Date
   /** Signatures by this wallet's key in the log, how many have a receipt, and how many were erased before release. Undefined if no accepted receipt names the key. */
   entries: number | undefined
@@ -32,19 +32,19 @@ export type MonitorConclusion = keyof typeof monitorVerdicts
 export type MonitorReport = {
   address: string
   chainId: number
-  /** What was looked at ends with this block. */
+  /** The last checked block. */
   head: { number: number; hash: string; time: Date }
-  /** Signatures with a lower nonce were not looked at. */
+  /** The first checked nonce. */
   fromNonce: number
-  /** The account's own at the head: one more than that of its last transaction. */
+  /** The account's next nonce at the head. */
   nonce: number
-  /** Of the nonces that were looked at, those whose use has a receipt that was accepted. */
+  /** The checked nonces with an accepted receipt. */
   proven: number
   /** All uses of lower nonces, from `fromNonce` on, are proven or explained. */
   completeTo: number
-  /** Receipts of this wallet for what is not on this chain: off-chain signatures, other chains, transactions that were never sent. */
+  /** Receipts of this wallet for signatures that are not on this chain: off-chain signatures, other chains, unsent transactions. */
   otherReceipts: number
-  /** Undefined where the service has no log, or none was looked at. */
+  /** Undefined if the service has no log, or none was checked. */
   logs: readonly LogReport[] | undefined
   conclusion: MonitorConclusion
   findings: readonly Finding[]
@@ -61,10 +61,10 @@ export function findWorst(conclusions: readonly MonitorConclusion[]): MonitorCon
   return (Object.keys(monitorVerdicts) as MonitorConclusion[]).find((conclusion) => found.has(conclusion))
 }
 
-/** The first nonce whose use is neither proven nor explained; `nonce` where there is none. */
+/** The first nonce with an unexplained use; `nonce` if there is none. */
 export function findCompleteTo(findings: readonly Finding[], nonce: number): number {
   const open = findings.filter(({ kind }) => kind !== 'authorization' && kind !== 'used-by-code')
-  // Not `Math.min(...)`: a log can have more findings than a call may have arguments.
+  // Not `Math.min(...)`: a log can have more findings than a call can have arguments.
   return open.reduce((first, { nonces }) => Math.min(first, nonces?.[0] ?? nonce), nonce)
 }
 
@@ -86,16 +86,16 @@ function toConclusion(kind: FindingKind): MonitorConclusion {
 export type ReportWords = {
   headline: string
   findings: readonly { severity: Severity; text: string }[]
-  /** What was read of each log. */
+  /** One line per log. */
   logs: readonly string[]
-  /** What the look could not show. */
+  /** The limits of this report. */
   unseen: string
 }
 
 const UNSEEN =
-  'Not seen here: what leaves no trace on this chain, such as signed messages and typed data, transactions and authorizations that nobody sent, and other chains. Only a log of all signatures could show those. The node is believed.'
+  'Not checked: signatures that leave no trace on this chain, such as signed messages and typed data, unsent transactions and authorizations, and other chains. Only a log of all signatures would show those. The report trusts the node.'
 const UNSEEN_WITH_LOG =
-  'Not seen here: what code other than the enclave’s would sign with the root secret, where that is not sent to this chain. Believed are the node, and that fewer witnesses lie together than two quorums of them share.'
+  'Not checked: signatures by other code than the enclave’s with the root secret, if they were not sent to this chain. The report trusts the node. It also trusts that fewer witnesses collude than two quorums have in common.'
 
 export function describeReport(report: MonitorReport): ReportWords {
   return {
@@ -126,7 +126,7 @@ function toHeadline(report: MonitorReport): string {
 
 function describeLog({ origin, size, cosignedAt, entries, proven, dropped }: LogReport): string {
   const has = `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}`
-  if (entries === undefined) return `${has}. It is not known which belong to this wallet.`
+  if (entries === undefined) return `${has}. It is unknown which belong to this wallet.`
   const found =
     entries === 0
       ? 'no signature of this wallet'

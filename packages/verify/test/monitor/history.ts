@@ -37,24 +37,24 @@ import { createFakeLog, type FakeLog, origin } from './log/log.ts'
 
 type LoggedReceipt = { receipt: AttestationReceiptV2; bytes: Uint8Array<ArrayBuffer>; cid: string }
 
-/** All that a wallet signed, with its log, and the blocks that its receipts name. */
+/** All signatures of a wallet, with its log, and the blocks that its receipts name. */
 export type History = {
   log: FakeLog
   template: SimulatedAttestation
   receipts: readonly LoggedReceipt[]
-  /** Those that receipts share. */
+  /** The shared blocks. */
   blocks: readonly Uint8Array[]
 }
 
-/** As large as a batch may be. */
+/** The maximum size of a batch. */
 const BATCH = 256
 /** Every tenth is a message. */
 const isMessage = (index: number) => index % 10 === 9
 const bytesOf = (name: string) => sha256(new TextEncoder().encode(name))
 
 /**
- * The receipts of so many signatures of the simulated service, in batches that share a quote and a checkpoint as real ones do: the receipt simulator
- * makes one at a time, with evidence of its own.
+ * The receipts of this many signatures of the simulated service, in batches that share a quote and a checkpoint like real ones. The receipt
+ * simulator makes one at a time, each with separate evidence.
  */
 export async function createHistory(count: number): Promise<History> {
   const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
@@ -116,7 +116,7 @@ function sign(template: SimulatedAttestation, index: number) {
   return { signed, statement, entropy }
 }
 
-/** What is signed is nobody's business: only the commitment is public. */
+/** The content is private: only the commitment is public. */
 function signMessage(index: number): Signed {
   return { kind: 'off-chain', subject: { commitment: toHex(bytesOf(`message ${index}`)) } }
 }

@@ -38,16 +38,16 @@ export const message: SimulatedAttestation = logReceipt(history, await issueLogg
 export const second: SimulatedAttestation = logReceipt(history, await issueLogged(2, { txMetadata: { nonce: 1 } }))
 export const all: readonly SimulatedAttestation[] = [first, message, second]
 
-/** Signed, and published by nobody. */
+/** Signed, but not published. */
 export const secret: SimulatedAttestation = await issueLogged(3, { signing: { kind: 'typed-data' } })
 export const authorized: SimulatedAttestation = await issueLogged(4, {
   signing: { kind: 'authorization', authorization: { nonce: 2 } },
 })
-/** Of an enclave whose settings name a second log, which was never begun. */
+/** By an enclave whose settings name a second log that was never started. */
 const setting = { origins: [origin, spareOrigin], witnesses: history.witnesses, quorum: 2 }
 const spareLog = createFakeLog(history.entries.slice(0, 1))
 export const spared: SimulatedAttestation = logReceipt(spareLog, await issueLogged(0, { settings: { log: setting } }))
-/** Of an enclave without a log: from before there was one, and from after. */
+/** By an enclave without a log: from before there was one, and from after. */
 export const old: FakeIssue = await issue({ signedAt: later(-3600), txMetadata: { nonce: 0 } })
 export const unlogged: FakeIssue = await issue({ signedAt: later(5), txMetadata: { nonce: 2 } })
 
@@ -56,7 +56,7 @@ export const manifests: readonly Manifest[] = [first, spared, old].map(toManifes
 const { keyId, leaf: secretLeaf } = nameEntry(secret)
 const strangers = 'ee'.repeat(16)
 
-/** The entry of what was signed in secret, unless told otherwise. */
+/** The entry of the secret signature by default. */
 export const signature = ({ leaf = secretLeaf, key = keyId, timeMs = later(3).getTime() } = {}): LogEntry => ({
   kind: 'signature',
   keyId: key,
@@ -75,7 +75,7 @@ export const ending = (kind: 'dropped' | 'unacknowledged', issued: SimulatedAtte
 export const kindsOf = ({ findings }: { findings: readonly { kind: string; index?: number }[] }): string[] =>
   findings.map(({ kind, index }) => `${kind} ${index ?? ''}`.trim())
 
-/** A wallet on a chain whose service has a log: node, gateway, log, and a look at it all. */
+/** A wallet on a chain whose service has a log: node, gateway, log, and the monitor. */
 export function createLoggedWallet() {
   const network = createFakeNetwork(old)
   const node = createFakeNode({ wallet })
@@ -87,7 +87,7 @@ export function createLoggedWallet() {
     node,
     log: createFakeLog(history.entries),
 
-    /** Takes the place of the log. */
+    /** Replaces the log. */
     serve(entries: readonly LogEntry[]) {
       stack.log = createFakeLog(entries)
       stack.log.cosignedAtS = now.getTime() / 1000 - 60
@@ -99,7 +99,7 @@ export function createLoggedWallet() {
       for (const block of [bytes, collateral, ...Object.values(blocks)])
         network.blocks.set(toCid(block), Uint8Array.from(block))
     },
-    /** On the chain, and published; then an hour goes by. */
+    /** On the chain, and published. Then an hour passes. */
     publish(...issues: readonly FakeIssue[]) {
       for (const one of issues) {
         const { txHash } = nameSignature(one.receipt)
@@ -119,7 +119,7 @@ export function createLoggedWallet() {
       const request = { address: wallet, rpc: rpcUrl, manifests, gateways: [gatewayUrl], allowMock: true }
       return monitorWallet(deps, { ...request, log: apiBaseUrl, ...change })
     },
-    /** As a reader gives them who knows the witnesses. */
+    /** The options of a reader who knows the witnesses. */
     withPolicy: () => [...manifests, { ...emptyManifest, log: { witnesses: stack.log.witnesses, quorum: 2 } }],
   }
   network.routes.push([`${apiBaseUrl}/log`, (url) => stack.log.answer(url)])

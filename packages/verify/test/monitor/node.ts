@@ -18,10 +18,10 @@ export function createFakeNode({ wallet }: { wallet: string }) {
     blocks,
     asked,
     fork: 0,
-    /** State of earlier blocks is gone. */
+    /** Earlier blocks have no state. */
     firstState: 0,
     maxLogBlocks: Number.POSITIVE_INFINITY,
-    /** Answers in place of the node; undefined leaves it to the node. */
+    /** Responses that replace the node's; undefined uses the node's. */
     lie: (_method: string, _params: readonly unknown[]): unknown => undefined,
     mine(...transactions: FakeTransaction[]) {
       blocks.push({ transactions, logs: [] })
@@ -30,7 +30,7 @@ export function createFakeNode({ wallet }: { wallet: string }) {
     rest(count: number) {
       for (let index = 0; index < count; index++) node.mine()
     },
-    /** The event of an issue, in a block of its own. */
+    /** The event of an issue, in a separate block. */
     publish(issue: FakeIssue, changes: Readonly<Record<string, unknown>> = {}) {
       node.publishAll([issue], changes)
     },

@@ -26,19 +26,19 @@ export type CheckLogsDeps = AwaitShownDeps & { fetchBytes: FetchBytes; now: () =
 
 export type CheckLogsParameters = {
   source: LogSource
-  /** The reader's own, beside those of the settings. */
+  /** The reader's policies, in addition to those in settings. */
   policies: readonly WitnessPolicy[]
   /** Configurations that the reader's manifests list. */
   configHashes: readonly string[]
-  /** Where witnesses can be asked themselves. */
+  /** The witnesses' addresses, for direct requests. */
   witnessUrls: readonly string[]
-  /** All receipts of the wallet that could be read. */
+  /** All readable receipts of the wallet. */
   receipts: readonly JudgedFacts[]
-  /** How many could not. */
+  /** How many receipts could not be read. */
   unread: number
-  /** Names of what is mined on the chain that is looked at. */
+  /** Hashes mined on the monitored chain. */
   mined: ReadonlySet<string>
-  /** Time of the chain that has the events. */
+  /** The time on the chain with the events. */
   headTime: Date
   graceS: number
   maxEntries: number
@@ -48,12 +48,12 @@ export type CheckedLogs = { logs: readonly LogReport[]; findings: readonly Findi
 
 type CurrentLog = SeenLog & { isStale: boolean }
 
-/** Witnesses cosign at least this often when asked, and their clocks differ from the reader's by less. */
+/** Witnesses cosign at least this often on request, and their clocks differ from the reader's by less. */
 const STALE_MS = 3_600_000
 
 /**
- * Reads the logs that a wallet's key may be in, and holds what they say of it against its receipts. What is wrong with a log is a
- * finding. Undefined where there is no log.
+ * Reads the logs that may include a wallet's key, and compares their entries with its receipts. Faults of a log are findings. Undefined if
+ * there is no log.
  */
 export async function checkLogs(
   deps: CheckLogsDeps,
@@ -88,7 +88,7 @@ export async function checkLogs(
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
       isWhole = false
-      // Where the log was only not asked for more, the next look need not fetch these again.
+      // After `log-unavailable`, the bundles are valid and the next run can use them.
       if (error.kind !== 'log-unavailable') source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
@@ -152,7 +152,7 @@ async function lookAt(
     if (isExpected) throw withholds('the service does not show it, but it is in use')
     return { findings: [...findings, checkUnused(words, planned)] }
   }
-  if (listed.key !== key) throw lies('the service names another key of it than its receipts')
+  if (listed.key !== key) throw lies('the service and its receipts name different keys for it')
   if (policies.length === 0) {
     const detail = 'no receipt of this wallet names its witnesses'
     return { findings: [...findings, { kind: 'log-not-checked', origin, detail }] }
@@ -164,7 +164,7 @@ async function lookAt(
     return compareWitnesses(source, { log, words, policies })
   }
   const first = await readOn(deps.memory.known.get(origin))
-  // A lie is said before waiting for what may be withheld.
+  // Checked before waiting, so that contradictions are reported at once.
   const checked = await check(first)
   const log = await awaitShown(deps, { log: first, words, policies, readOn })
   const { isFresh } = log === first ? checked : await check(log)
@@ -205,8 +205,8 @@ function findUnshown(
 }
 
 /**
- * An enclave with other settings that name this log may have released more under its origin, with a quorum of its own witnesses. They
- * show that it did not if they cosigned lately what the log shows, or state that they cosigned no more.
+ * An enclave with other settings that name this log may have released more under its origin, with a quorum of other witnesses. Those
+ * witnesses rule that out if they recently cosigned the log as shown, or state that they cosigned no more.
  */
 function findOtherReleases(
   words: readonly WitnessWord[],
@@ -224,7 +224,7 @@ function toPolicyText({ witnesses, quorum }: WitnessPolicy): string {
   return `${quorum} ${witnesses.join()}`
 }
 
-/** The witnesses of these policies that cosigned the log lately. */
+/** Witnesses of these policies that cosigned the log recently. */
 function readCosigners(
   { size, note }: SeenLog,
   { policies, now }: { policies: readonly WitnessPolicy[]; now: Date },
@@ -240,7 +240,7 @@ function readCosigners(
   }
 }
 
-/** What cannot be known before a receipt names the logs of the enclave, and the wallet's key: any signature in a log may be of it. */
+/** Without an accepted receipt, the wallet's key and the logs of its enclave are unknown: any signature in a log may belong to it. */
 function findUnknown(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]): Finding[] {
   const isNamed = receipts.some(({ log }) => log !== undefined)
   return [
@@ -252,7 +252,7 @@ function findUnknown(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]
   ]
 }
 
-/** Each receipt has a place in a tree that a quorum cosigned: it must be this tree, and this place. */
+/** Each receipt has a position in a tree that a quorum cosigned. Both must match this log. */
 async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly ReceiptFacts[]): Promise<void> {
   const { origin } = log
   const own = receipts.flatMap((receipt) => (receipt.log?.origin === origin ? [{ ...receipt, log: receipt.log }] : []))
@@ -266,12 +266,13 @@ async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly R
     }
     const entry = log.entries.get(logged.index)
     const isIt = entry?.kind === 'signature' && entry.leaf === leaf && entry.keyId === keyId
-    if (!isIt || entry.timeMs !== signedAtMs) throw lies(`its entry ${logged.index} is not that of ${txHash}`)
+    if (!isIt || entry.timeMs !== signedAtMs)
+      throw lies(`its entry ${logged.index} differs from the receipt of ${txHash}`)
   }
-  if (largest > log.size) throw withholds(`it shows ${log.size} entries, and a receipt is in a tree of ${largest}`)
+  if (largest > log.size) throw withholds(`it shows ${log.size} entries, but a receipt is in a tree of ${largest}`)
 }
 
-/** Configurations that enclaves started with and that the manifests don't list, once for each log. */
+/** Configurations of enclave starts that the manifests don't list, once per log. */
 function findUnlistedBoots(logs: readonly SeenLog[], configHashes: readonly string[]): Finding[] {
   // Without listed configurations, the reader accepts no receipt either.
   if (configHashes.length === 0) return []
@@ -288,7 +289,7 @@ function findUnlistedBoots(logs: readonly SeenLog[], configHashes: readonly stri
   return [...found.values()]
 }
 
-/** Receipts that are in no log: from before there was one, or from an enclave that writes none. */
+/** Receipts in no log: from before there was one, or from an enclave without a log. */
 function findUnlogged(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]): Finding[] {
   const boots = logs.flatMap(listEntries).filter(({ entry }) => entry.kind === 'boot')
   const firstMs = boots.reduce((first, { timeMs }) => Math.min(first, timeMs), Number.POSITIVE_INFINITY)

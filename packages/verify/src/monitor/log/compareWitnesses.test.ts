@@ -6,20 +6,20 @@ const readers = { witnesses: ['r1', 'w3'], quorum: 2 }
 const say = (witness: string, size: number) => ({ host: `${witness}.test`, witness, size, root: new Uint8Array(32) })
 
 describe('a quorum', () => {
-  test('is of the witnesses of one policy, each counted once', () => {
+  test('consists of the witnesses of one policy, each counted once', () => {
     expect(findCosignedSize([say('w1', 5), say('w2', 4), say('w3', 3)], [settings])).toBe(4)
     expect(findCosignedSize([say('w1', 5), say('w1', 5)], [settings])).toBe(0)
     expect(findCosignedSize([say('w1', 5), say('r1', 5)], [settings])).toBe(0)
   })
 
-  test('is that of every policy: what fewer cosigned cannot be shown yet', () => {
+  test('must satisfy every policy: the log may not show a size that fewer cosigned', () => {
     const words = [say('w1', 5), say('w2', 5), say('w3', 3), say('r1', 4)]
     expect(findCosignedSize(words, [settings, readers])).toBe(3)
     expect(findCosignedSize(words, [settings, { witnesses: ['r1'], quorum: 1 }])).toBe(4)
     expect(findCosignedSize(words.slice(0, 3), [settings, readers])).toBe(0)
   })
 
-  test('of another policy does not say that there is nothing more', () => {
+  test('of one policy does not show for another that there is nothing more', () => {
     const words = [say('w1', 4), say('w2', 4)]
     expect(findSilent(words, { policies: [settings], size: 4 })).toEqual([])
     expect(findSilent(words, { policies: [settings, readers], size: 4 })).toEqual(['r1', 'w3'])

@@ -13,7 +13,7 @@ import { VerifierError } from '../../errors.ts'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { LogsMemory } from './logMemory.ts'
 
-/** Why a log is not read to its end: it contradicts itself or another, keeps something back, could not be asked, or its witnesses are not known. */
+/** Why a log was not fully read: it contradicts itself or another log, withholds entries, is unavailable, or its witnesses are unknown. */
 export type LogFaultKind = 'log-lies' | 'log-withholds' | 'log-unavailable' | 'log-not-checked'
 
 export class LogFault extends Error {
@@ -39,24 +39,24 @@ export type ListedLog = { origin: string; key: string; size: number }
 export type LogSourceDeps = {
   fetchBytes: FetchBytes
   memory: Pick<LogsMemory, 'bundles'>
-  /** Resolves after so long; false where the look is to end. */
+  /** Resolves after this time; false if the run should end. */
   wait?: (ms: number) => Promise<boolean>
-  /** Whether the time for logs is over: then nothing more is asked. */
+  /** Whether the time for logs is over. Then no more requests are made. */
   isOver: () => boolean
 }
 
-/** Where logs are served, c2sp.org/tlog-tiles below `/log/<SHA-256 of the origin>`. */
+/** The base URL of the logs: c2sp.org/tlog-tiles below `/log/<SHA-256 of the origin>`. */
 export type LogSource = ReturnType<typeof createLogSource>
 
 const MAX_LIST_BYTES = 1_048_576
-/** Settings have 16 at most, and change seldom. */
+/** Settings have at most 16, and change rarely. */
 const MAX_LOGS = 256
-/** Each with its length before it. */
+/** Each entry has a length prefix. */
 const BUNDLE_BYTES = TILE_WIDTH * (2 + LOG_ENTRY_BYTES)
-/** Bundles that are kept, of some 15 kB each. */
+/** The number of cached bundles, of some 15 kB each. */
 const MAX_KEPT = 4_096
 const PAUSE_MS = 10_000
-/** Longer than the service counts. */
+/** Longer than the service's rate limit window. */
 const MAX_TURNS = 12
 
 export function createLogSource(deps: LogSourceDeps, base: string) {
@@ -64,7 +64,7 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
   const { host } = new URL(base)
   const { bundles: kept } = memory
 
-  /** A service lets one caller ask so many times a minute. */
+  /** A service limits the requests of each caller per minute. */
   async function ask(url: string, bounds: { maxBytes: number; accept: string }) {
     for (let turn = 1; ; turn++) {
       if (isOver()) throw new LogFault('log-unavailable', 'the time for reading logs was over')
@@ -84,7 +84,7 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
       if (!(error instanceof VerifierError)) throw error
       const detail = `${path || '/log'}: ${error.details ?? error.message}`
       if (error.status === 404 || error.status === 410) throw withholds(detail)
-      // Every part of a log has a maximum size. Only the list of logs is not a part.
+      // All parts of a log have a maximum size. Only the list of logs has none.
       if (path !== '' && isBodyTooLarge(error.cause)) throw lies(detail)
       throw new LogFault('log-unavailable', detail)
     }
@@ -119,7 +119,7 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
       return fetched
     },
 
-    /** What was fetched of a log in which something is wrong is fetched anew by the next look. */
+    /** Drops the cached parts of a faulty log, so that the next run fetches them again. */
     forgetBundles(origin: string): void {
       for (const name of kept.keys()) if (name.startsWith(toPrefix(origin))) kept.delete(name)
     },
@@ -130,7 +130,7 @@ export function createLogSource(deps: LogSourceDeps, base: string) {
 const toPrefix = (origin: string) => `${origin} `
 
 function readList(bytes: Uint8Array, host: string): ListedLog[] {
-  const malformed = () => new LogFault('log-unavailable', `${host} does not answer /log with a list of logs`)
+  const malformed = () => new LogFault('log-unavailable', `${host} returned no list of logs at /log`)
   let value: unknown
   try {
     value = parseJson(bytes)

@@ -23,36 +23,36 @@ import {
 import { sha256 } from '@noble/hashes/sha2.js'
 import { VerifierError } from '../../errors.ts'
 
-/** What is known of the tree of a log: all that is needed to go on from it, and to compute the root of any smaller tree. */
+/** The known tree of a log: enough to continue from it, and to compute the root of any smaller tree. */
 export type KnownTree = {
   /** Roots of the full tiles of level 0. */
   tiles: readonly Uint8Array[]
-  /** Leaf hashes after those. */
+  /** Leaf hashes after the full tiles. */
   tail: readonly Uint8Array[]
 }
 
-/** What an earlier look saw of a log. It is replaced only by what continues it. */
+/** The state of a log from an earlier run. Only a continuation replaces it. */
 export type KnownLog = KnownTree & {
   origin: string
   /** The checkpoint, with its cosignatures. */
   note: string
   /** The newest time at which a whole quorum cosigned it. */
   cosignedAt: Date
-  /** Whose entries are kept. */
+  /** The keys whose entries are kept. */
   keyIds: readonly string[]
-  /** Boots, and the entries of these keys, by their index. */
+  /** Boot entries and the entries of these keys, by index. */
   entries: ReadonlyMap<number, LogEntry>
-  /** Those of them that are dated later than they were first seen: when that was, in milliseconds, by their index. */
+  /** Entries dated later than first seen, with the time they were first seen, in milliseconds, by index. */
   ahead: ReadonlyMap<number, number>
 }
 
-/** What earlier looks saw of logs; one for all wallets. */
+/** The state of logs from earlier runs, for all wallets. */
 export type LogsMemory = {
   /** By origin. */
   known: Map<string, KnownLog>
-  /** Full bundles, which never change, by origin and path. Each wallet of one look reads them. */
+  /** Full bundles, which never change, by origin and path. Shared by the wallets of one run. */
   bundles: Map<string, Promise<Uint8Array<ArrayBuffer>>>
-  /** By origin: a size that a quorum has cosigned and the service does not show, and how long was waited for it. */
+  /** By origin: a size that a quorum has cosigned but the service doesn't show, and how long the monitor has waited for it. */
   unshown: Map<string, { size: number; waitedMs: number }>
 }
 
@@ -61,7 +61,9 @@ export function createLogsMemory(): LogsMemory {
 }
 
 const VERSION = 'countersign-monitor/1'
-/** Some 500,000 entries that are kept, each of 130 bytes, and 67 for every 256 of the log. A larger one takes gigabytes of memory to read. */
+/**
+ * Enough for some 500,000 kept entries of 130 bytes each, plus 67 bytes per 256 entries of the log. Larger states take gigabytes of memory.
+ */
 export const MAX_STATE_BYTES = 67_108_864
 
 export function countLeaves({ tiles, tail }: KnownTree): number {
@@ -73,14 +75,14 @@ export function computeKnownRoot({ tiles, tail }: KnownTree): Uint8Array {
   return computeFrontierRoot({ size: countLeaves({ tiles, tail }), hashes })
 }
 
-/** The entries that are kept, in their order, each with its time: its date, or when it was first seen, if that was earlier. */
+/** The kept entries in order. The time of each is its date, or when it was first seen, if that was earlier. */
 export function listEntries({ entries, ahead }: Pick<KnownLog, 'entries' | 'ahead'>) {
   return [...entries]
     .toSorted(([a], [b]) => a - b)
     .map(([index, entry]) => ({ index, entry, timeMs: ahead.get(index) ?? entry.timeMs }))
 }
 
-/** The text of a file that keeps what was seen. Its hash is against accidents: who can write the file can write another. */
+/** Formats the state for a file. The hash detects accidental damage. Anyone who can write the file can also write the hash. */
 export function formatMonitorState(memory: LogsMemory): string {
   const logs = [...memory.known.values()].map(({ origin, note, cosignedAt, keyIds, tiles, tail, entries, ahead }) => ({
     origin,
@@ -90,20 +92,20 @@ export function formatMonitorState(memory: LogsMemory): string {
     tiles: tiles.map(toHex),
     tail: tail.map(toHex),
     entries: [...entries].map(([index, entry]) => [index, toHex(encodeLogEntry(entry))]),
-    // Hardly ever there, and not in states of before.
+    // Rare, and missing in older states.
     ...(ahead.size === 0 ? {} : { ahead: [...ahead] }),
   }))
   return `${JSON.stringify({ version: VERSION, hash: hashLogs(logs), logs })}\n`
 }
 
-/** Reads it back; `state_malformed` for anything else, since a state that is not believed is no state. */
+/** Parses a state. Throws `state_malformed` for anything invalid. */
 export function parseMonitorState(bytes: Uint8Array): LogsMemory {
   const memory = createLogsMemory()
   try {
     const value = parseStrictJson(bytes, { maxLength: MAX_STATE_BYTES })
     const { version, hash, logs } = readMembers(value, { required: ['version', 'hash', 'logs'] }, malformed)
     if (version !== VERSION) throw malformed(`its version is not ${VERSION}`)
-    if (!Array.isArray(logs) || hash !== hashLogs(logs)) throw malformed('its hash is that of other content')
+    if (!Array.isArray(logs) || hash !== hashLogs(logs)) throw malformed('its hash does not match')
     for (const item of logs) {
       const log = readLog(item)
       memory.known.set(log.origin, log)
@@ -131,7 +133,7 @@ function readLog(value: unknown): KnownLog {
   const checkpoint = parseCheckpoint(parseNote(note).text)
   const size = countLeaves(tree)
   const isItsTree = checkpoint.size === size && equalBytes(checkpoint.root, computeKnownRoot(tree))
-  if (checkpoint.origin !== origin || !isItsTree) throw malformed('a tree is not that of its checkpoint')
+  if (checkpoint.origin !== origin || !isItsTree) throw malformed('a tree does not match its checkpoint')
   const kept = entries.map((item: unknown): [number, LogEntry] => {
     const [index, hex] = Array.isArray(item) ? item : []
     if (!isNatural(index) || index >= size || typeof hex !== 'string') throw malformed('an entry')

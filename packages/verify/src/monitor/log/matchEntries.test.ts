@@ -28,7 +28,7 @@ const match = (...logs: MatchParameters['logs']) =>
     isDue: () => true,
   })
 
-test('more entries without a receipt than a call may have arguments are all said', () => {
+test('reports more entries without a receipt than a call can have arguments', () => {
   const count = 150_000
   const signatures = Array.from({ length: count }, (_, at): [number, LogEntry] => [
     at + 1,
@@ -56,7 +56,7 @@ test.each([
   }
 })
 
-test('a start that another one followed in the last of its two logs is over', () => {
+test('a start that another one followed in the last of its two logs has ended', () => {
   const signature: LogEntry = { kind: 'signature', keyId, leaf: '0b'.repeat(32), timeMs: 1 }
   const left = { ...emptyLog, size: 2, entries: new Map([boot, signature].entries()) }
   const boots = [

@@ -5,13 +5,13 @@ import { listEntries } from './logMemory.ts'
 import type { SeenLog } from './readLog.ts'
 
 export type MatchParameters = StoriesParameters & {
-  /** All that could be read of the wallet, by the leaves of their statements. */
+  /** The wallet's readable receipts, by their statements' leaves. */
   receipts: ReadonlyMap<string, ReceiptFacts>
-  /** Receipts of the wallet that could not be read: each may be of one entry. */
+  /** The number of unreadable receipts. Each may belong to one entry. */
   unread: number
-  /** Names of what is mined on the chain that is looked at. */
+  /** Hashes mined on the monitored chain. */
   mined: ReadonlySet<string>
-  /** Whether a receipt of what was signed then should be there. */
+  /** Whether a signature of this time should have a receipt by now. */
   isDue: (timeMs: number) => boolean
 }
 
@@ -23,14 +23,14 @@ export type Matched = {
   counts: ReadonlyMap<string, LogCounts>
 }
 
-/** Holds the entries of a wallet's key against its receipts. */
+/** Compares the entries of a wallet's key with its receipts. */
 export function matchEntries(parameters: MatchParameters): Matched {
   const { logs, receipts, mined, unread, isWhole } = parameters
   const { stories, lies } = readStories(parameters)
   const findings: Finding[] = [...lies]
   const counts = new Map(logs.map(({ origin }) => [origin, { entries: 0, proven: 0, dropped: 0 }]))
   const open: Finding[] = []
-  // Of several starts that made one statement, one may have given it out, and the others erased it.
+  // If several starts signed one statement, one may have released it while the others erased it.
   const givenOut = new Set(stories.filter((story) => !isErased(story)).map(({ leaf }) => leaf))
   for (const story of stories) {
     const { origin, index, leaf } = story
@@ -43,7 +43,7 @@ export function matchEntries(parameters: MatchParameters): Matched {
     if (receipt !== undefined && isErased(story) && (isOfStart || (isWhole && !givenOut.has(leaf)))) {
       const { txHash } = receipt
       const what = mined.has(txHash) ? 'is mined' : 'has a receipt'
-      findings.push({ kind: 'log-lies', ...place, txHash, detail: `it says that this was erased, and it ${what}` })
+      findings.push({ kind: 'log-lies', ...place, txHash, detail: `it says that this was erased, but it ${what}` })
     } else if (isErased(story)) count.dropped += 1
     else if (receipt !== undefined) count.proven += 1
     else {
@@ -52,44 +52,44 @@ export function matchEntries(parameters: MatchParameters): Matched {
       else findings.push(finding)
     }
   }
-  // A receipt that could not be read may be that of an entry; more entries than such receipts cannot all have one.
+  // Each unreadable receipt may belong to one entry. If there are more entries than such receipts, some have none.
   const isClear = open.length > unread
   for (const finding of open) findings.push(isClear ? finding : { ...finding, kind: 'entry-unmatched' })
   return { findings, counts }
 }
 
-/** That it was erased says that its start never gave it away, under any of its entries: `log-v1.md` §1. */
+/** An erased entry states that its start never released the signature, under any of its entries: `log-v1.md` §1. */
 function isErased({ dropped, unacknowledged }: Story): boolean {
   return dropped > 0 && unacknowledged === 0
 }
 
-/** What is to be said of a signature that no receipt is of. */
+/** The finding for a signature without a receipt. */
 function judgeStory(
   { timeMs, unacknowledged, isOver }: Story,
   { isDue }: Pick<MatchParameters, 'isDue'>,
 ): Pick<Finding, 'kind' | 'detail'> {
   if (!isDue(timeMs)) return { kind: 'entry-awaited' }
   if (unacknowledged > 0) {
-    return { kind: 'unresolved', detail: 'it was given out, and nobody confirmed that its receipt is kept' }
+    return { kind: 'unresolved', detail: 'it was released, but nothing confirms that its receipt is stored' }
   }
   if (isOver) return { kind: 'unresolved', detail: 'the enclave that signed it stopped' }
   return { kind: 'hidden' }
 }
 
-/** What logs say of one statement of one start of an enclave, `log-v1.md` §1. */
+/** The entries of all logs about one statement of one enclave start, `log-v1.md` §1. */
 type Story = {
   leaf: string
   bootId: string
-  /** Of its first entry. */
+  /** The position of its first entry. */
   origin: string
   index: number
-  /** That of the entry, or when it was first seen, if that was earlier. */
+  /** The entry's date, or when it was first seen, if that was earlier. */
   timeMs: number
-  /** How many entries record its signing: more than one if a call was repeated. An unread log may have any number. */
+  /** How many entries record its signing: several if a call was repeated. An unread log may have any number. */
   signed: number
   dropped: number
   unacknowledged: number
-  /** Its start is over, as far as can be seen. */
+  /** Whether its start has ended, as far as the logs show. */
   isOver: boolean
 }
 
@@ -102,7 +102,7 @@ type StoriesParameters = {
 
 type Placed = Pick<Story, 'origin' | 'index' | 'timeMs'> & { bootId: string; entry: StatementEntry }
 
-/** Reads what became of each statement of these keys. A start that leaves a log for another one goes on with its stories there. */
+/** Reads the history of each statement of these keys. It continues in another log if its start changes logs. */
 function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
   stories: readonly Story[]
   lies: readonly Finding[]
@@ -110,7 +110,7 @@ function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
   const stories = new Map<string, Story>()
   /** Indexes of signatures, by origin, start and leaf. */
   const newest = new Map<string, number>()
-  /** Stories with signatures in more than one log. */
+  /** Histories with signatures in several logs. */
   const spread = new Set<Story>()
   const lies: Finding[] = []
   const lie = (origin: string, index: number, detail: string) => lies.push({ kind: 'log-lies', origin, index, detail })
@@ -139,7 +139,7 @@ function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     const { leaf } = entry
     const story = stories.get(`${bootId} ${leaf}`)
     if (story === undefined && (moved.has(bootId) || !isWhole)) {
-      // The signature is in a log that was abandoned before witnesses saw it, or that was not read.
+      // The signature is in a log that was not read, or that the enclave abandoned before witnesses cosigned it.
       const signed = isWhole ? 1 : Number.POSITIVE_INFINITY
       const counts = { signed, dropped: 0, unacknowledged: 0, [entry.kind]: 1 }
       stories.set(`${bootId} ${leaf}`, { leaf, bootId, origin, index, timeMs, isOver: over.has(bootId), ...counts })
@@ -156,9 +156,9 @@ function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     }
     story.dropped += 1
     const again = newest.get(`${origin} ${bootId} ${leaf}`) ?? index
-    if (again > index) lie(origin, again, 'it has what was erased before')
-    // A start that leaves a log erases first what it has not given away: what it signs again in the next was given away.
-    if (spread.has(story)) lie(origin, index, 'it says that this was erased, and its start signed it in two logs')
+    if (again > index) lie(origin, again, 'it has an entry that was erased before')
+    // Before changing logs, a start erases its unreleased signatures. A signature that appears in the next log too was released.
+    if (spread.has(story)) lie(origin, index, 'it says that this was erased, but its start signed it in two logs')
   }
   return { stories: [...stories.values()], lies }
 }
@@ -167,7 +167,7 @@ function isSignature({ entry }: Placed): boolean {
   return entry.kind === 'signature'
 }
 
-/** The entries of these keys, each with the start that wrote it. */
+/** The entries of these keys, each with its enclave start. */
 function placeEntries(log: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
   const { origin } = log
   let bootId = ''
@@ -179,7 +179,7 @@ function placeEntries(log: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
 
 type PlacedBoot = { bootId: string; timeMs: number; datedMs: number; isOver: boolean }
 
-/** Starts after which another one wrote to the log that they wrote to last, or whose log is stale. */
+/** Starts followed by another one in the last log that they wrote to, or whose log is stale. */
 function findOver(logs: StoriesParameters['logs']): ReadonlySet<string> {
   const boots = logs.flatMap(placeBoots)
   const isLast = (boot: PlacedBoot) => !boots.some((other) => other.bootId === boot.bootId && isLater(other, boot))
@@ -198,8 +198,8 @@ function placeBoots(log: StoriesParameters['logs'][number]): PlacedBoot[] {
 }
 
 /**
- * Only where both times say so. The host sets the clock that dates a boot, and can have one log cosigned anew before a look and another
- * not, which moves when each was first seen.
+ * Requires both times, because each can be manipulated. The host sets the clock that dates a boot. It can also delay the cosigning of one
+ * log, which changes when its boots were first seen.
  */
 function isLater(boot: PlacedBoot, than: PlacedBoot): boolean {
   return boot.timeMs >= than.timeMs && boot.datedMs > than.datedMs

@@ -3,32 +3,35 @@ import type { ReceiptFacts } from '../judgeReceipt.ts'
 import type { ListedLog } from './createLogSource.ts'
 import type { LogsMemory } from './logMemory.ts'
 
-/** A log that is to be looked at, and what is known of it beforehand. */
+/** A log to check, with prior information. */
 export type PlannedLog = {
   origin: string
-  /** Verifier key, by the receipts in it, or else by the service. */
+  /** Verifier key, from receipts in this log or otherwise from the service. */
   key: string | undefined
-  /** Each must be met. None where nobody names its witnesses. */
+  /** All must be satisfied. Empty if the witnesses are unknown. */
   policies: readonly WitnessPolicy[]
   /** The policies of all settings that name the log, and the reader's. An enclave with any of these settings could have released signatures under it. */
   releasePolicies: readonly WitnessPolicy[]
-  /** No settings name it: the witnesses are those of others, which most likely did not change. */
+  /** No settings name it, so the witnesses of other logs are assumed, which rarely change. */
   isGuessed: boolean
-  /** There are receipts in it, or it was seen before: it must be there. */
+  /** It has receipts or was seen before, so it must exist. */
   isExpected: boolean
   listed: ListedLog | undefined
 }
 
 export type PlanParameters = {
-  /** Only those that were accepted: of others nobody knows whose word their settings are. */
+  /** Only accepted ones: the settings of others are not trustworthy. */
   receipts: readonly ReceiptFacts[]
   listed: readonly ListedLog[]
   memory: Pick<LogsMemory, 'known'>
-  /** The reader's own, beside those of the settings. */
+  /** The reader's policies, in addition to those in settings. */
   policies: readonly WitnessPolicy[]
 }
 
-/** All logs that an enclave could have written to: those of the settings in the wallet's receipts, those that the service lists, those seen before. */
+/**
+ * All logs that an enclave could have written to: those in the settings of the wallet's receipts, those that the service lists, and those
+ * seen before.
+ */
 export function planLogs({ receipts, listed, memory, policies }: PlanParameters): PlannedLog[] {
   const logged = receipts.toSorted((a, b) => a.signedAtMs - b.signedAtMs).flatMap(({ log }) => log ?? [])
   const settings = new Map(logged.flatMap(({ setting }) => setting.origins.map((origin) => [origin, setting])))

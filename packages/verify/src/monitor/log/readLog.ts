@@ -19,24 +19,24 @@ export type ReadLogParameters = {
   origin: string
   /** Verifier key. */
   key: string
-  /** At least one; each must be met. */
+  /** At least one; all must be satisfied. */
   policies: readonly WitnessPolicy[]
-  /** Whether these are its witnesses is a guess. */
+  /** Whether its witnesses are only assumed. */
   isGuessed: boolean
-  /** Whose entries are wanted. */
+  /** The keys whose entries to keep. */
   keyIds: readonly string[]
-  /** What an earlier look saw. */
+  /** The state from an earlier run. */
   known: KnownLog | undefined
-  /** So many new ones are read. */
+  /** The maximum number of new entries. */
   maxEntries: number
-  /** The reader's own time. */
+  /** The reader's clock. */
   now: Date
 }
 
-/** A log as it is now: cosigned, read to its end, and a continuation of what was seen before. */
+/** The current state of a log: cosigned, fully read, and a continuation of the earlier state. */
 export type SeenLog = KnownLog & { size: number }
 
-/** Reads a log. Throws a `LogFault` that says what is wrong with it. */
+/** Reads a log. Throws a `LogFault` if something is wrong with it. */
 export async function readLog(source: LogSource, parameters: ReadLogParameters): Promise<SeenLog> {
   const { origin, known, maxEntries } = parameters
   const note = await source.getCheckpoint(origin)
@@ -48,11 +48,11 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
   }
   if (known !== undefined && size === knownSize && !equalBytes(computeKnownRoot(known), root)) throw forked(size)
   const keyIds = [...new Set([...(known?.keyIds ?? []), ...parameters.keyIds])]
-  // For a key that was not looked for before, the log is read from its beginning.
+  // For a new key, the whole log is read again.
   const isWhole = keyIds.length === known?.keyIds.length
   const unread = isWhole ? size - knownSize : size
   if (unread > maxEntries) {
-    throw new LogFault('log-unavailable', `${unread} entries are to be read, and one look reads at most ${maxEntries}`)
+    throw new LogFault('log-unavailable', `${unread} entries are unread, and one run reads at most ${maxEntries}`)
   }
   const tree =
     isWhole && size === knownSize
@@ -64,8 +64,8 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
 }
 
 /**
- * Entries that are dated later than they were first seen, and when that was. A host that sets the clock of its enclave ahead would
- * delay when their receipts are missed. Kept from look to look, since a host can have the log cosigned anew for each.
+ * Entries dated later than first seen, with the time they were first seen. A host could set the clock of its enclave ahead to delay the
+ * alarm for missing receipts. Kept between runs, because a host can get the log cosigned again before each run.
  */
 function findAhead(
   entries: KnownLog['entries'],
@@ -79,20 +79,21 @@ function findAhead(
   return ahead
 }
 
-/** The checkpoint, the time by which the last of the policies was met, and the time that it is. */
+/** The checkpoint, the time when the last policy was satisfied, and the current time. */
 function openCheckpoint(
   note: string,
   { origin, key, policies, isGuessed, now }: ReadLogParameters,
 ): Pick<CosignedCheckpoint, 'checkpoint'> & { at: Date; seenMs: number } {
   try {
     const log = parseVkey(key)
-    if (log.name !== origin) throw lies('its key is of another log')
+    if (log.name !== origin) throw lies('its key belongs to another log')
     const opened = policies.map((policy) => ({ policy, cosigned: assertCosigned(note, { log, policy }) }))
     const times = opened.map(({ policy, cosigned }) => readQuorumTimes(cosigned.cosignatures, policy))
     const atMs = toMs(times.map(({ passedS }) => passedS))
     const shownMs = toMs(times.map(({ shownS }) => shownS))
     const [{ cosigned }] = opened as [(typeof opened)[number]]
-    // The reader's, within what witnesses say: one of them whose clock is behind makes nothing look dated ahead, and one that is ahead delays nothing.
+    // The reader's clock, within the range of the witnesses' times. A witness with a slow clock can't make entries look dated ahead, and one
+    // with a fast clock can't hide that.
     const seenMs = Math.max(atMs, Math.min(now.getTime(), shownMs))
     return { checkpoint: cosigned.checkpoint, at: new Date(atMs), seenMs }
   } catch (error) {
@@ -101,11 +102,11 @@ function openCheckpoint(
     if (isGuessed && error.code === 'quorum_missing') {
       throw new LogFault('log-not-checked', 'no receipt of this wallet names its witnesses, and others cosigned it')
     }
-    throw lies(`its checkpoint does not hold: ${error.message}${details}`)
+    throw lies(`its checkpoint is not valid: ${error.message}${details}`)
   }
 }
 
-/** A tree that is smaller than one that was seen: an older one, or one of another history. */
+/** The fault of a tree that is smaller than before: it is older, or it has another history. */
 async function refuseSmaller(
   source: LogSource,
   parameters: Pick<ReadLogParameters, 'policies'> & { known: KnownLog; note: string; checkpoint: Checkpoint },
@@ -113,19 +114,19 @@ async function refuseSmaller(
   const { known, note, checkpoint, policies } = parameters
   const { size } = checkpoint
   const knownSize = countLeaves(known)
-  // Each by its own clock: of two quorums the one with the older tree may be the later, and no witness have forgotten anything.
+  // Compares each witness's own times. Of two quorums, the one with the older tree can be later without any witness having gone back.
   const before = readTimes(known.note, policies)
   const isForgotten = [...readTimes(note, policies)].some(([witness, timeS]) => timeS > (before.get(witness) ?? timeS))
   if (isForgotten) {
     return lies(`it shows two histories: one of its witnesses cosigned ${knownSize} entries, and later only ${size}`)
   }
-  const older = withholds(`it has ${size} entries now, and had ${knownSize} before`)
+  const older = withholds(`it has ${size} entries now, but had ${knownSize} before`)
   try {
     const roots = await computeRoots(source, { origin: known.origin, tree: known, sizes: [size] })
     return equalBytes(roots.get(size) as Uint8Array, checkpoint.root) ? older : forked(size)
   } catch (error) {
     if (!(error instanceof LogFault)) throw error
-    // What it would be compared with is not shown any more.
+    // The log no longer shows the entries for this comparison.
     return error.kind === 'log-lies' ? error : older
   }
 }
@@ -137,13 +138,13 @@ function readTimes(note: string, policies: readonly WitnessPolicy[]): Map<string
     return new Map(findCosignatures(parseNote(note), witnesses).map(({ witness, timestampS }) => [witness, timestampS]))
   } catch (error) {
     if (!(error instanceof LogError)) throw error
-    // A note from before these were the policies, with a line that they would have refused.
+    // A note from before these policies, with a line that they would reject.
     return new Map()
   }
 }
 
 function forked(size: number) {
-  return lies(`it shows two histories: its tree of ${size} entries is another than was seen before`)
+  return lies(`it shows two histories: its tree of ${size} entries differs from the one seen before`)
 }
 
 async function readContinuation(
@@ -164,7 +165,7 @@ async function readContinuation(
     if (isItsRoot(tree)) return tree
   }
   const tree = await readTree(source, { origin, size, keyIds, known: undefined })
-  if (!isItsRoot(tree)) throw lies(`the root of its checkpoint of ${size} entries is not that of its entries`)
+  if (!isItsRoot(tree)) throw lies(`the root of its checkpoint of ${size} entries does not match its entries`)
   if (known === undefined) return tree
   const knownSize = countLeaves(known)
   const roots = await computeRoots(source, { origin, tree, sizes: [knownSize] })
@@ -174,10 +175,10 @@ async function readContinuation(
   return tree
 }
 
-/** A witness can sign any time, such as one that no date has. */
+/** The latest time of a Date. A witness can sign a later one. */
 const MAX_DATE_MS = 8.64e15
 
-/** The earliest. */
+/** The earliest of these times. */
 function toMs(timesS: readonly number[]): number {
   return Math.min(1000 * Math.min(...timesS), MAX_DATE_MS)
 }

@@ -21,17 +21,17 @@ import { countLeaves, type KnownLog, type KnownTree } from './logMemory.ts'
 export type ReadTreeParameters = {
   origin: string
   size: number
-  /** The tree that is known already; its entries are not fetched again. */
+  /** The known tree. Its entries are not fetched again. */
   known: Pick<KnownLog, 'tiles' | 'tail' | 'entries'> | undefined
-  /** Whose entries are kept, beside those of boots. */
+  /** The keys whose entries are kept, in addition to boots. */
   keyIds: ReadonlySet<string>
 }
 
 export type ReadTree = KnownTree & { entries: Map<number, LogEntry> }
 
 /**
- * All entries of a log up to a size, and the tree that they make; the log's own tiles must be of that tree. Throws a `LogFault`. Whether
- * the tree is that of a checkpoint is for the caller to see.
+ * All entries of a log up to a size, and their tree, which must match the log's tiles. Throws a `LogFault`. The caller must compare the tree
+ * with a checkpoint.
  */
 export async function readTree(source: LogSource, parameters: ReadTreeParameters): Promise<ReadTree> {
   const { origin, size, known = { tiles: [], tail: [], entries: new Map() }, keyIds } = parameters
@@ -75,7 +75,7 @@ export async function computeRoots(
   return roots
 }
 
-/** The leaf hashes of a tile, which must be the tile that is known. */
+/** The leaf hashes of a tile, which must match the known one. */
 async function readLeaves(
   source: LogSource,
   { origin, tree, index }: { origin: string; tree: KnownTree; index: number },
@@ -83,7 +83,7 @@ async function readLeaves(
   const root = tree.tiles[index]
   if (root === undefined) return tree.tail
   const { leaves } = await readBundle(source, origin, { index, width: TILE_WIDTH })
-  if (!equalBytes(hashTree(leaves), root)) throw lies(`the bundle ${index} is not the one that was seen before`)
+  if (!equalBytes(hashTree(leaves), root)) throw lies(`the bundle ${index} differs from the one seen before`)
   return leaves
 }
 
@@ -101,10 +101,10 @@ async function readBundle(source: LogSource, origin: string, bundle: { index: nu
 function assertSame(seen: readonly Uint8Array[], leaves: readonly Uint8Array[], index: number): void {
   const changed = seen.findIndex((leaf, at) => !isHash(leaf, leaves[at]))
   if (changed < 0) return
-  throw lies(`it shows two histories: its entry ${index * TILE_WIDTH + changed} is another than was seen before`)
+  throw lies(`it shows two histories: its entry ${index * TILE_WIDTH + changed} differs from the one seen before`)
 }
 
-/** Those that came since. Who reads the log by its tiles must see the same tree. */
+/** The new tiles. Readers that use tiles must see the same tree. */
 async function compareUpperTiles(
   source: LogSource,
   parameters: { origin: string; size: number; fromSize: number; tiles: readonly Uint8Array[] },
@@ -139,7 +139,7 @@ function assertTile(
   { level, index }: Pick<Tile, 'level' | 'index'>,
 ): void {
   const isSame = served.length === expected.length && served.every((hash, at) => isHash(hash, expected[at]))
-  if (!isSame) throw lies(`tile ${index} of level ${level} is not that of its entries`)
+  if (!isSame) throw lies(`tile ${index} of level ${level} does not match its entries`)
 }
 
 function toRoots(hashes: readonly Uint8Array[]): Uint8Array[] {

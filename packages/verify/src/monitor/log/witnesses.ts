@@ -30,7 +30,7 @@ export type WitnessWord =
 export type AskWitnessesParameters = {
   urls: readonly string[]
   origin: string
-  /** Verifier key of the log, as far as it is known. */
+  /** Verifier key of the log, if known. */
   key: string | undefined
   witnesses: readonly string[]
 }
@@ -64,8 +64,8 @@ export async function askWitnesses(
 }
 
 /**
- * One witness could make up a history, and have an honest log called a liar. But the key is the service's word, and it could name a false
- * one to have honest witnesses passed over: so what the key did not sign is evidence against neither of them alone.
+ * A witness could invent a history to make an honest log look false, so the log's key must have signed it. But the service states that key,
+ * and could state a false one to discredit honest witnesses. So an unsigned history is evidence against neither of them.
  */
 function isSigned(note: Note, key: string): boolean {
   try {
@@ -77,8 +77,8 @@ function isSigned(note: Note, key: string): boolean {
 }
 
 /**
- * Holds a log against what its witnesses say of it: each must have cosigned this history. Throws a `LogFault`. Whether so many know of
- * nothing more that there can be nothing: then the log is fresh, whenever it was cosigned.
+ * Compares a log with the trees that its witnesses cosigned, which must have the same history. Throws a `LogFault`. `isFresh` if so many
+ * witnesses cosigned no more that the others can't form a quorum. The log is then current, even with an old checkpoint.
  */
 export async function compareWitnesses(
   source: LogSource,
@@ -91,7 +91,7 @@ export async function compareWitnesses(
     if (equalBytes(roots.get(size) as Uint8Array, root)) continue
     throw lies(`it shows two histories: the witness at ${host} cosigned another tree of ${size} entries`)
   }
-  // A witness that has no checkpoint of an existing log may be new.
+  // A witness without a checkpoint of an existing log may be new.
   const informed = words.filter((word) => 'root' in word)
   return { isFresh: policies.length > 0 && findSilent(informed, { policies, size: log.size }).length === 0 }
 }
@@ -102,7 +102,7 @@ export type CompareParameters = {
   policies: readonly WitnessPolicy[]
 }
 
-/** The largest tree that a quorum of each policy has cosigned, as a log must show it; 0 where too few of one were asked. */
+/** The largest tree that a quorum of each policy has cosigned, and that the log must show. 0 if too few witnesses of a policy responded. */
 export function findCosignedSize(words: readonly WitnessWord[], policies: readonly WitnessPolicy[]): number {
   const ordered = words.flatMap((word) => ('root' in word ? [word] : [])).toSorted((a, b) => b.size - a.size)
   const witnesses = ordered.map(({ witness }) => witness)
@@ -112,10 +112,13 @@ export function findCosignedSize(words: readonly WitnessWord[], policies: readon
   return last?.size ?? 0
 }
 
-/** The size up to which a witness cosigned, by a cosignature. */
+/** The size up to which a witness cosigned, from a cosignature. */
 export type Cosigned = { witness: string; size: number }
 
-/** The witnesses of the first policy that is not met: they did not state that they cosigned no more than this size, and are enough for a quorum. Empty where every policy is met. */
+/**
+ * The witnesses of the first unsatisfied policy: they are enough for a quorum, but did not state that they cosigned no more than this size.
+ * Empty if every policy is satisfied.
+ */
 export function findSilent(
   words: readonly (WitnessWord | Cosigned)[],
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
@@ -135,26 +138,27 @@ export function findSilent(
 
 export type AwaitShownDeps = {
   memory: Pick<LogsMemory, 'unshown'>
-  /** Resolves after so long; false where the look is to end. */
+  /** Resolves after this time; false if the run should end. */
   wait?: (ms: number) => Promise<boolean>
 }
 
 export type AwaitShownParameters = {
-  /** As it was read just now. */
+  /** The log as just read. */
   log: SeenLog
   words: readonly WitnessWord[]
   policies: readonly WitnessPolicy[]
-  /** Reads on from there. */
+  /** Continues reading from this state. */
   readOn: (log: SeenLog) => Promise<SeenLog>
 }
 
-/** A service under load shows by then what was cosigned. */
+/** Even a service under load shows a cosigned checkpoint within this time. */
 const SHOWN_WITHIN_MS = 60_000
 const PAUSE_MS = 2_000
 
 /**
- * Reads on while a quorum of the witnesses has cosigned more of a log than it shows. Throws a `LogFault`. The time counts from when we
- * heard of that: a witness cosigns anew for those who ask, so that its time does not say how long the service has had it.
+ * Continues reading while a quorum of the witnesses has cosigned more of a log than it shows. Throws a `LogFault`. The time counts from the
+ * monitor's first sight of the larger size: a witness cosigns again for every request, so its timestamp doesn't show how long the service has
+ * had it.
  */
 export async function awaitShown(
   { memory, wait = async () => false }: AwaitShownDeps,
@@ -169,10 +173,10 @@ export async function awaitShown(
       memory.unshown.delete(origin)
       return log
     }
-    const ahead = `it shows ${log.size} entries, and its witnesses cosigned ${size}`
+    const ahead = `it shows ${log.size} entries, but its witnesses cosigned ${size}`
     if (waitedMs >= SHOWN_WITHIN_MS) throw withholds(ahead)
     const isOver = !(await wait(PAUSE_MS))
     memory.unshown.set(origin, { size, waitedMs: isOver ? waitedMs : waitedMs + PAUSE_MS })
-    if (isOver) throw new LogFault('log-unavailable', `${ahead}; this look did not wait for those`)
+    if (isOver) throw new LogFault('log-unavailable', `${ahead}; this run did not wait for them`)
   }
 }

@@ -32,7 +32,7 @@ export const origin = 'log.example/enclave-a'
 
 export type FakeLog = ReturnType<typeof createFakeLog>
 
-/** The log and the witnesses of the receipt simulator, with a history of its own, that can lie, fork and withhold. */
+/** The log and the witnesses of the receipt simulator, with a separate history. It can lie, fork and withhold. */
 export function createFakeLog(given: readonly LogEntry[] = [], seed = developmentSeed, name = origin) {
   const key = createSigner(seed, name, 'ed25519')
   const witnesses = ['w1', 'w2', 'w3'].map((name) => createSigner(seed, `${name}.example`, 'cosignature-ed25519'))
@@ -42,14 +42,14 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
     entries: [...given],
     key: toVkey(key.key),
     witnesses: witnesses.map(({ hex }) => hex).toSorted(),
-    /** Which of the witnesses cosign, and when. */
+    /** The witnesses that cosign, and when. */
     cosigners: [0, 1, 2],
     cosignedAtS: 0,
-    /** How much later each of the witnesses did. */
+    /** The delay of each witness. */
     delaysS: [0, 0, 0],
-    /** Paths below the log that are answered with 404. */
+    /** Paths below the log that return 404. */
     gone: new Set<string>(),
-    /** Answers in place of the log; undefined leaves it to the log. */
+    /** Responses that replace the log's; undefined uses the log's. */
     lie: (_path: string): Uint8Array<ArrayBuffer> | string | undefined => undefined,
     requests: [] as string[],
 
@@ -63,7 +63,7 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
         ...(witnesses[place] as Signer),
         timestampS: (timestampS ?? log.cosignedAtS) + (log.delaysS[place] ?? 0),
       }))
-      // In the order of the settings, as a receipt has them.
+      // In the order of the settings, as in a receipt.
       const sorted = cosigners.toSorted((left, right) => (left.hex < right.hex ? -1 : 1))
       return signNote(formatCheckpoint({ origin: name, size, root, extensions: [] }), [key, ...sorted])
     },
@@ -83,7 +83,7 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
     },
   }
 
-  /** Nothing is served that is not covered. */
+  /** Serves only covered entries. */
   function toBody(path: string): string | Uint8Array<ArrayBuffer> | undefined {
     if (path === 'checkpoint') return log.toNote()
     const asked = parseTilePath(path)
@@ -101,7 +101,7 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
   return log
 }
 
-/** Answers as a witness that has cosigned these logs, at this time. `change` makes it lie. */
+/** Responds as a witness that has cosigned these logs, at this time. `change` makes it lie. */
 export function answerAsWitness(
   url: URL,
   { place, logs, at, change = {}, seed = developmentSeed }: FakeWitness,
@@ -120,13 +120,13 @@ export function answerAsWitness(
   return new Response(formatWitnessStatement(statement, sign(toStatementMessage(statement))))
 }
 
-/** Of one of the three. */
+/** One of the three. */
 export function toWitnessKey(place: number): string {
   return createSigner(developmentSeed, `w${place + 1}.example`, 'cosignature-ed25519').hex
 }
 
 export type FakeWitness = {
-  /** Of the three. */
+  /** All three. */
   place: number
   logs: readonly FakeLog[]
   at: Date
@@ -148,7 +148,7 @@ export function toEntry(issue: Pick<SimulatedAttestation, 'receipt'>): LogEntry 
   return { kind: 'signature', ...nameEntry(issue), timeMs }
 }
 
-/** By which entries name a signature. */
+/** The members of an entry that identify a signature. */
 export function nameEntry({ receipt }: Pick<SimulatedAttestation, 'receipt'>): { keyId: string; leaf: string } {
   const { statement } = receipt.signer
   return { keyId: statement.keyId, leaf: toHex(hashLeaf(statement)) }
@@ -156,7 +156,7 @@ export function nameEntry({ receipt }: Pick<SimulatedAttestation, 'receipt'>): {
 
 type Signer = ReturnType<typeof createSigner>
 
-/** As the receipt simulator makes them. */
+/** As the receipt simulator creates them. */
 function createSigner(seed: string, name: string, type: NoteKeyType) {
   const secret = sha256(new TextEncoder().encode(`${seed} ${type} ${name}`))
   const publicKey = ed25519.getPublicKey(secret)
