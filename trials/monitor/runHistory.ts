@@ -55,8 +55,8 @@ export async function runHistory({ say }: Pick<TrialDeps, 'say'>, { count }: Opt
     now: () => now,
     memory: createMonitorMemory(),
     logs: createLogsMemory(),
-    onProgress({ judged, of }: { judged: number; of: number }) {
-      if (judged % 1000 === 0) say(`verified ${judged} of ${of}`)
+    onProgress({ checked, of }: { checked: number; of: number }) {
+      if (checked % 1000 === 0) say(`verified ${checked} of ${of}`)
     },
   }
   const check = async () => {

@@ -26,8 +26,8 @@ export { orderGateways, parseHttpUrl, toGatewayLink, trimWhiteSpace } from './ge
 export { findApi, getProof } from './getProof.ts'
 export type { GivenFile } from './loadParts.ts'
 export { chooseReceipt, isCar, type Phase, type Subject } from './loadReceipt.ts'
+export type { MonitorMemory } from './monitor/checkSteps.ts'
 export type { Finding, FindingKind, Severity } from './monitor/findings.ts'
-export type { MonitorMemory } from './monitor/judgeSteps.ts'
 export {
   createLogsMemory,
   formatMonitorState,
@@ -35,7 +35,7 @@ export {
   MAX_STATE_BYTES,
   parseMonitorState,
 } from './monitor/log/logMemory.ts'
-export { createLogTime, type LogTime, type MonitorDeps, type MonitorRequest } from './monitor/lookAtLogs.ts'
+export { createLogTime, type LogTime, type MonitorDeps, type MonitorRequest } from './monitor/monitorLogs.ts'
 export { createMonitorMemory, monitorWallet } from './monitor/monitorWallet.ts'
 export {
   describeReport,

@@ -175,7 +175,7 @@ describe('following', () => {
 
   const withoutGateway = ['--rpc', rpcUrl, '--manifest', 'release.json']
   test.each([
-    ['a node that lags', ['--from-nonce', '1', ...options], {}, { eth_getTransactionCount: '0x0' }, /so many nonces/],
+    ['a node that lags', ['--from-nonce', '1', ...options], {}, { eth_getTransactionCount: '0x0' }, /this many nonces/],
     ['a first receipt', withoutGateway, { eth_getTransactionCount: '0x0', eth_getLogs: [] }, {}, /needs a gateway/],
   ])('goes on after %s that its arguments do not fit, and tells the webhook', async (_, argv, first, then, fault) => {
     const answers: Record<string, unknown>[] = [first, then]

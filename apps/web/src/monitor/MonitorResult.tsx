@@ -41,7 +41,8 @@ export function MonitorResult({ address }: { address: Hex }) {
       if (isCurrent) setState(next)
     }
     set(LOOKING)
-    const onProgress = (progress: { judged: number; of: number }) => set({ phase: 'looking', ...progress })
+    const onProgress = ({ checked, of }: { checked: number; of: number }) =>
+      set({ phase: 'looking', judged: checked, of })
     checkWallet({ config, memory, logs, onProgress }, address).then(
       (report) => set({ phase: 'done', report }),
       (error) => set({ phase: 'failed', message: describeError(error).message }),

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { all, createLoggedWallet, kindsOf, now, others, wallet } from '../../test/monitor/loggedWallet.ts'
 import { apiBaseUrl } from '../../test/network.ts'
 import { createLogsMemory } from './log/logMemory.ts'
-import { createLogTime } from './lookAtLogs.ts'
+import { createLogTime } from './monitorLogs.ts'
 
 describe('a slow log service', () => {
   let stack: ReturnType<typeof createLoggedWallet>

@@ -4,8 +4,8 @@ import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } 
 import { createFakeNode, stranger, toItem } from '../../test/monitor/node.ts'
 import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../../test/network.ts'
 import { createFetchBytes } from '../fetchBytes.ts'
-import type { MonitorMemory } from './judgeSteps.ts'
-import type { MonitorRequest } from './lookAtLogs.ts'
+import type { MonitorMemory } from './checkSteps.ts'
+import type { MonitorRequest } from './monitorLogs.ts'
 import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
 import { describeReport } from './report.ts'
 

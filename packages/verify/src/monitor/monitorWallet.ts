@@ -3,14 +3,14 @@ import { assertChain, chooseContract } from '../createChain.ts'
 import { createRpc, type Rpc, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
 import { trustedRoots } from '../verify.ts'
+import { checkReceipts, findNamed } from './checkReceipts.ts'
+import { checkSteps, type MonitorMemory, type Step } from './checkSteps.ts'
 import { type AccountReader, createAccountReader, type Head, type MinedTransaction } from './createAccountReader.ts'
 import type { Finding } from './findings.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
-import { findNamed, judgeReceipts } from './judgeReceipt.ts'
-import { judgeSteps, type MonitorMemory, type Step } from './judgeSteps.ts'
 import { listEvents, type WalletEvent } from './listEvents.ts'
-import { lookAtLogs, type MonitorDeps, type MonitorRequest } from './lookAtLogs.ts'
-import { mapSome } from './mapSome.ts'
+import { mapConcurrently } from './mapConcurrently.ts'
+import { type MonitorDeps, type MonitorRequest, monitorLogs } from './monitorLogs.ts'
 import { concludeReport, findCompleteTo, type MonitorReport } from './report.ts'
 
 const DEFAULT_GRACE_S = 600
@@ -68,8 +68,8 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     otherReceipts,
   })
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
-  const judge = ({ hash, use }: Step) =>
-    judgeReceipts(
+  const check = ({ hash, use }: Step) =>
+    checkReceipts(
       { ...deps, rpc: eventsRpc, verifier: memory.verifier },
       {
         txHash: hash,
@@ -80,22 +80,22 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
       },
     )
   const countNamed = ({ hash }: Step) => findNamed(events.get(hash) ?? []).length
-  const checks = { memory, judge, countNamed }
-  const judged = await judgeSteps(deps, { ...checks, steps: steps.toSorted(compareNonces), maxReceipts })
+  const checks = { memory, check, countNamed }
+  const onChain = await checkSteps(deps, { ...checks, steps: steps.toSorted(compareNonces), maxReceipts })
   await assertSameHead(reader, head)
   const names = new Set(steps.map(({ hash }) => hash))
-  const logged = await lookAtLogs(deps, {
+  const logged = await monitorLogs(deps, {
     request,
-    judged,
+    onChain,
     headTime: eventsHead.time,
     graceS,
     mined: names,
-    judgeRest: async () => {
+    checkRest: async () => {
       const hashes = [...events.keys()].filter((hash) => !names.has(hash))
-      const rest = await judgeSteps(deps, {
+      const rest = await checkSteps(deps, {
         ...checks,
         steps: hashes.map((hash) => ({ hash, use: undefined })),
-        maxReceipts: maxReceipts - judged.judged,
+        maxReceipts: maxReceipts - onChain.checked,
       })
       // The skipped ones matter only for the log.
       const leftOut = new Set([...known.values()].flatMap((one) => (one.nonce < fromNonce ? [one.hash] : [])))
@@ -103,7 +103,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     },
   })
 
-  const all: Finding[] = [...findings, ...judged.findings, ...logged.findings].toSorted(
+  const all: Finding[] = [...findings, ...onChain.findings, ...logged.findings].toSorted(
     (a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0),
   )
   if (code !== '0x') all.push(toCodeFinding(code))
@@ -164,7 +164,10 @@ async function readKnown(
   const { hashes, head, nonce, memory } = parameters
   const known = new Map<number, MinedTransaction>()
   let otherReceipts = 0
-  const found = await mapSome(hashes, async (hash) => memory.settled.get(hash) ?? (await reader.getTransaction(hash)))
+  const found = await mapConcurrently(
+    hashes,
+    async (hash) => memory.settled.get(hash) ?? (await reader.getTransaction(hash)),
+  )
   for (const transaction of found) {
     if (transaction === undefined) otherReceipts += 1
     // Mined after the head: the next run includes it.

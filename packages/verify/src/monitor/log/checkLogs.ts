@@ -1,9 +1,9 @@
 import { findCosignatures, LogError, parseNote, type WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
+import type { ReceiptFacts } from '../checkReceipts.ts'
+import type { CheckedFacts } from '../checkSteps.ts'
 import type { Finding } from '../findings.ts'
-import type { ReceiptFacts } from '../judgeReceipt.ts'
-import type { JudgedFacts } from '../judgeSteps.ts'
 import type { LogReport } from '../report.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './createLogSource.ts'
@@ -19,7 +19,7 @@ import {
   type Cosigned,
   compareWitnesses,
   findSilent,
-  type WitnessWord,
+  type WitnessAnswer,
 } from './witnesses.ts'
 
 export type CheckLogsDeps = AwaitShownDeps & { fetchBytes: FetchBytes; now: () => Date; memory: LogsMemory }
@@ -33,7 +33,7 @@ export type CheckLogsParameters = {
   /** The witnesses' addresses, for direct requests. */
   witnessUrls: readonly string[]
   /** All readable receipts of the wallet. */
-  receipts: readonly JudgedFacts[]
+  receipts: readonly CheckedFacts[]
   /** How many receipts could not be read. */
   unread: number
   /** Hashes mined on the monitored chain. */
@@ -77,7 +77,7 @@ export async function checkLogs(
   let isWhole = true
   for (const planned of plan) {
     try {
-      const found = await lookAt(deps, { ...parameters, planned, keyIds, accepted })
+      const found = await checkLog(deps, { ...parameters, planned, keyIds, accepted })
       findings.push(...found.findings)
       if (found.log === undefined) {
         if ((planned.listed?.size ?? 0) > 0) isWhole = false
@@ -130,7 +130,7 @@ async function listLogs(source: LogSource): Promise<readonly ListedLog[] | LogFa
   }
 }
 
-async function lookAt(
+async function checkLog(
   deps: CheckLogsDeps,
   parameters: CheckLogsParameters & {
     planned: PlannedLog
@@ -141,16 +141,16 @@ async function lookAt(
   const { source, planned, keyIds, maxEntries, witnessUrls: urls, accepted } = parameters
   const { origin, key, policies, releasePolicies, isGuessed, listed, isExpected } = planned
   const witnesses = [...new Set([...policies, ...releasePolicies].flatMap((policy) => policy.witnesses))]
-  const words = await askWitnesses(deps, { urls, origin, key, witnesses })
-  const findings = words.flatMap((word): Finding[] =>
-    'fault' in word ? [{ kind: word.kind, origin, detail: `${word.host}: ${word.fault}` }] : [],
+  const answers = await askWitnesses(deps, { urls, origin, key, witnesses })
+  const findings = answers.flatMap((answer): Finding[] =>
+    'fault' in answer ? [{ kind: answer.kind, origin, detail: `${answer.host}: ${answer.fault}` }] : [],
   )
   if (listed === undefined || listed.size === 0 || key === undefined) {
-    const sizes = words.flatMap((word) => ('size' in word ? [word.size] : []))
+    const sizes = answers.flatMap((answer) => ('size' in answer ? [answer.size] : []))
     const cosigned = Math.max(0, ...sizes)
     if (cosigned > 0) throw withholds(`the service does not show it, and its witnesses cosigned ${cosigned} entries`)
     if (isExpected) throw withholds('the service does not show it, but it is in use')
-    return { findings: [...findings, checkUnused(words, planned)] }
+    return { findings: [...findings, checkUnused(answers, planned)] }
   }
   if (listed.key !== key) throw lies('the service and its receipts name different keys for it')
   if (policies.length === 0) {
@@ -161,15 +161,15 @@ async function lookAt(
   const readOn = (known: KnownLog | undefined) => readLog(source, { ...wanted, known, now: deps.now() })
   const check = async (log: SeenLog) => {
     await checkProofs(source, log, accepted)
-    return compareWitnesses(source, { log, words, policies })
+    return compareWitnesses(source, { log, answers, policies })
   }
   const first = await readOn(deps.memory.known.get(origin))
   // Checked before waiting, so that contradictions are reported at once.
   const checked = await check(first)
-  const log = await awaitShown(deps, { log: first, words, policies, readOn })
+  const log = await awaitShown(deps, { log: first, answers, policies, readOn })
   const { isFresh } = log === first ? checked : await check(log)
   const now = deps.now()
-  findings.push(...findUnshown(words, { log, policies }), ...findOtherReleases(words, { log, planned, now }))
+  findings.push(...findUnshown(answers, { log, policies }), ...findOtherReleases(answers, { log, planned, now }))
   const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
   const detail = log.cosignedAt.toISOString()
   if (isStale) findings.push({ kind: 'log-stale', origin, detail })
@@ -181,25 +181,25 @@ async function lookAt(
  * An enclave may write to a log that the service does not show, and witnesses may cosign it. If enough witnesses state that they cosigned
  * nothing, the rest can't form a quorum, and the enclave released nothing under this origin.
  */
-function checkUnused(words: readonly WitnessWord[], { origin, releasePolicies: policies }: PlannedLog): Finding {
+function checkUnused(answers: readonly WitnessAnswer[], { origin, releasePolicies: policies }: PlannedLog): Finding {
   const unchecked = (why: string) =>
     ({ kind: 'log-not-checked', origin, detail: `the service does not show it, and ${why}` }) as const
   if (policies.length === 0) return unchecked('its witnesses are not known')
-  const witnesses = findSilent(words, { policies, size: 0 })
+  const witnesses = findSilent(answers, { policies, size: 0 })
   if (witnesses.length === 0) return { kind: 'log-unused', origin }
   const why =
-    words.length === 0 ? 'no witness address is given' : 'too few witnesses state that they cosigned nothing in it'
+    answers.length === 0 ? 'no witness address is given' : 'too few witnesses state that they cosigned nothing in it'
   return { ...unchecked(why), witnesses }
 }
 
 /** A witness cosigned more than the log shows, and the others of a policy don't show that fewer than a quorum did. */
 function findUnshown(
-  words: readonly WitnessWord[],
+  answers: readonly WitnessAnswer[],
   { log: { origin, size }, policies }: { log: SeenLog; policies: readonly WitnessPolicy[] },
 ): Finding[] {
-  const cosigned = Math.max(0, ...words.map((word) => ('size' in word ? word.size : 0)))
+  const cosigned = Math.max(0, ...answers.map((answer) => ('size' in answer ? answer.size : 0)))
   if (cosigned <= size) return []
-  const witnesses = findSilent(words, { policies, size })
+  const witnesses = findSilent(answers, { policies, size })
   const detail = `it shows ${size} entries, a witness cosigned ${cosigned}, and too few others state that they cosigned no more`
   return witnesses.length === 0 ? [] : [{ kind: 'log-not-checked', origin, witnesses, detail }]
 }
@@ -209,13 +209,13 @@ function findUnshown(
  * witnesses rule that out if they recently cosigned the log as shown, or state that they cosigned no more.
  */
 function findOtherReleases(
-  words: readonly WitnessWord[],
+  answers: readonly WitnessAnswer[],
   { log, planned, now }: { log: SeenLog; planned: PlannedLog; now: Date },
 ): Finding[] {
   const { origin, size } = log
   const met = new Set(planned.policies.map(toPolicyText))
   const policies = planned.releasePolicies.filter((policy) => !met.has(toPolicyText(policy)))
-  const witnesses = findSilent([...words, ...readCosigners(log, { policies, now })], { policies, size })
+  const witnesses = findSilent([...answers, ...readCosigners(log, { policies, now })], { policies, size })
   const detail = 'a receipt names other witnesses of it, and too few of them state that they cosigned no more'
   return witnesses.length === 0 ? [] : [{ kind: 'log-not-checked', origin, witnesses, detail }]
 }

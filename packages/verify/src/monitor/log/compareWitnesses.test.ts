@@ -13,19 +13,19 @@ describe('a quorum', () => {
   })
 
   test('must satisfy every policy: the log may not show a size that fewer cosigned', () => {
-    const words = [say('w1', 5), say('w2', 5), say('w3', 3), say('r1', 4)]
-    expect(findCosignedSize(words, [settings, readers])).toBe(3)
-    expect(findCosignedSize(words, [settings, { witnesses: ['r1'], quorum: 1 }])).toBe(4)
-    expect(findCosignedSize(words.slice(0, 3), [settings, readers])).toBe(0)
+    const answers = [say('w1', 5), say('w2', 5), say('w3', 3), say('r1', 4)]
+    expect(findCosignedSize(answers, [settings, readers])).toBe(3)
+    expect(findCosignedSize(answers, [settings, { witnesses: ['r1'], quorum: 1 }])).toBe(4)
+    expect(findCosignedSize(answers.slice(0, 3), [settings, readers])).toBe(0)
   })
 
   test('of one policy does not show for another that there is nothing more', () => {
-    const words = [say('w1', 4), say('w2', 4)]
-    expect(findSilent(words, { policies: [settings], size: 4 })).toEqual([])
-    expect(findSilent(words, { policies: [settings, readers], size: 4 })).toEqual(['r1', 'w3'])
-    expect(findSilent([...words, say('r1', 4)], { policies: [settings, readers], size: 4 })).toEqual([])
+    const answers = [say('w1', 4), say('w2', 4)]
+    expect(findSilent(answers, { policies: [settings], size: 4 })).toEqual([])
+    expect(findSilent(answers, { policies: [settings, readers], size: 4 })).toEqual(['r1', 'w3'])
+    expect(findSilent([...answers, say('r1', 4)], { policies: [settings, readers], size: 4 })).toEqual([])
     expect(findSilent([say('w1', 4), say('w2', 5)], { policies: [settings], size: 4 })).toEqual(['w2', 'w3'])
     // A witness that contradicts itself does not count.
-    expect(findSilent([...words, say('w2', 5)], { policies: [settings], size: 4 })).toEqual(['w2', 'w3'])
+    expect(findSilent([...answers, say('w2', 5)], { policies: [settings], size: 4 })).toEqual(['w2', 'w3'])
   })
 })

@@ -1,5 +1,5 @@
 import type { WitnessPolicy } from '@countersign/log'
-import type { ReceiptFacts } from '../judgeReceipt.ts'
+import type { ReceiptFacts } from '../checkReceipts.ts'
 import type { ListedLog } from './createLogSource.ts'
 import type { LogsMemory } from './logMemory.ts'
 

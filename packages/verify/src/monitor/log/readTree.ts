@@ -13,7 +13,7 @@ import {
   type Tile,
 } from '@countersign/log'
 import { equalBytes, hashTree, hashTreeLeaf } from '@countersign/protocol'
-import { mapSome } from '../mapSome.ts'
+import { mapConcurrently } from '../mapConcurrently.ts'
 import type { LogSource } from './createLogSource.ts'
 import { lies } from './createLogSource.ts'
 import { countLeaves, type KnownLog, type KnownTree } from './logMemory.ts'
@@ -38,7 +38,7 @@ export async function readTree(source: LogSource, parameters: ReadTreeParameters
   const entries = new Map(known.entries)
   const first = known.tiles.length
   const bundles = Array.from({ length: Math.ceil(size / TILE_WIDTH) - first }, (_, at) => first + at)
-  const parts = await mapSome(bundles, async (index) => {
+  const parts = await mapConcurrently(bundles, async (index) => {
     const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH)
     const [read, tile] = await Promise.all([
       readBundle(source, origin, { index, width }),
@@ -116,7 +116,7 @@ async function compareUpperTiles(
     return levels[level]
   }
   const upper = listTiles({ size, fromSize }).filter(({ level }) => level > 0)
-  await mapSome(upper, async (tile) => {
+  await mapConcurrently(upper, async (tile) => {
     const { level, index, width } = tile
     const start = index * TILE_WIDTH
     assertTile(await readTile(source, origin, tile), readLevel(level).slice(start, start + width), tile)

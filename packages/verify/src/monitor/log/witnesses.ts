@@ -13,7 +13,7 @@ import {
 import { equalBytes, toHex } from '@countersign/protocol'
 import { VerifierError } from '../../errors.ts'
 import type { FetchBytes } from '../../fetchBytes.ts'
-import { mapSome } from '../mapSome.ts'
+import { mapConcurrently } from '../mapConcurrently.ts'
 import type { LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './createLogSource.ts'
 import type { LogsMemory } from './logMemory.ts'
@@ -21,7 +21,7 @@ import type { SeenLog } from './readLog.ts'
 import { computeRoots } from './readTree.ts'
 
 /** A witness's signed statement about a log, for this request. */
-export type WitnessWord =
+export type WitnessAnswer =
   | { host: string; witness: string; size: number; root: Uint8Array }
   /** It has cosigned no checkpoint. */
   | { host: string; witness: string; size: 0 }
@@ -39,8 +39,8 @@ export type AskWitnessesParameters = {
 export async function askWitnesses(
   { fetchBytes, now }: { fetchBytes: FetchBytes; now: () => Date },
   { urls, origin, key, witnesses }: AskWitnessesParameters,
-): Promise<WitnessWord[]> {
-  return mapSome(urls, async (base): Promise<WitnessWord> => {
+): Promise<WitnessAnswer[]> {
+  return mapConcurrently(urls, async (base): Promise<WitnessAnswer> => {
     const { host } = new URL(base)
     const unavailable = (fault: string) => ({ host, kind: 'witness-unavailable', fault }) as const
     const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
@@ -82,9 +82,9 @@ function isSigned(note: Note, key: string): boolean {
  */
 export async function compareWitnesses(
   source: LogSource,
-  { log, words, policies }: CompareParameters,
+  { log, answers, policies }: CompareParameters,
 ): Promise<{ isFresh: boolean }> {
-  const known = words.flatMap((word) => ('root' in word && word.size <= log.size ? [word] : []))
+  const known = answers.flatMap((answer) => ('root' in answer && answer.size <= log.size ? [answer] : []))
   const sizes = known.map(({ size }) => size)
   const roots = await computeRoots(source, { origin: log.origin, tree: log, sizes })
   for (const { host, size, root } of known) {
@@ -92,19 +92,19 @@ export async function compareWitnesses(
     throw lies(`it shows two histories: the witness at ${host} cosigned another tree of ${size} entries`)
   }
   // A witness without a checkpoint of an existing log may be new.
-  const informed = words.filter((word) => 'root' in word)
+  const informed = answers.filter((answer) => 'root' in answer)
   return { isFresh: policies.length > 0 && findSilent(informed, { policies, size: log.size }).length === 0 }
 }
 
 export type CompareParameters = {
   log: SeenLog
-  words: readonly WitnessWord[]
+  answers: readonly WitnessAnswer[]
   policies: readonly WitnessPolicy[]
 }
 
 /** The largest tree that a quorum of each policy has cosigned, and that the log must show. 0 if too few witnesses of a policy responded. */
-export function findCosignedSize(words: readonly WitnessWord[], policies: readonly WitnessPolicy[]): number {
-  const ordered = words.flatMap((word) => ('root' in word ? [word] : [])).toSorted((a, b) => b.size - a.size)
+export function findCosignedSize(answers: readonly WitnessAnswer[], policies: readonly WitnessPolicy[]): number {
+  const ordered = answers.flatMap((answer) => ('root' in answer ? [answer] : [])).toSorted((a, b) => b.size - a.size)
   const witnesses = ordered.map(({ witness }) => witness)
   const last = ordered.find((_, index) =>
     policies.every((policy) => isSatisfied(policy, witnesses.slice(0, index + 1))),
@@ -120,14 +120,14 @@ export type Cosigned = { witness: string; size: number }
  * Empty if every policy is satisfied.
  */
 export function findSilent(
-  words: readonly (WitnessWord | Cosigned)[],
+  answers: readonly (WitnessAnswer | Cosigned)[],
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
 ): readonly string[] {
-  const stated = words.flatMap((word) => ('size' in word ? [word] : []))
+  const stated = answers.flatMap((answer) => ('size' in answer ? [answer] : []))
   const isAnswered = (witness: string) => {
-    const own = stated.filter((word) => word.witness === witness)
+    const own = stated.filter((answer) => answer.witness === witness)
     // A witness may give different answers at two addresses.
-    return own.length > 0 && own.every((word) => word.size <= size)
+    return own.length > 0 && own.every((answer) => answer.size <= size)
   }
   for (const policy of policies) {
     const silent = policy.witnesses.filter((witness) => !isAnswered(witness))
@@ -145,7 +145,7 @@ export type AwaitShownDeps = {
 export type AwaitShownParameters = {
   /** The log as just read. */
   log: SeenLog
-  words: readonly WitnessWord[]
+  answers: readonly WitnessAnswer[]
   policies: readonly WitnessPolicy[]
   /** Continues reading from this state. */
   readOn: (log: SeenLog) => Promise<SeenLog>
@@ -162,9 +162,9 @@ const PAUSE_MS = 2_000
  */
 export async function awaitShown(
   { memory, wait = async () => false }: AwaitShownDeps,
-  { log: first, words, policies, readOn }: AwaitShownParameters,
+  { log: first, answers, policies, readOn }: AwaitShownParameters,
 ): Promise<SeenLog> {
-  const cosigned = { size: findCosignedSize(words, policies), waitedMs: 0 }
+  const cosigned = { size: findCosignedSize(answers, policies), waitedMs: 0 }
   const { origin } = first
   for (let log = first; ; log = await readOn(log)) {
     const earlier = memory.unshown.get(origin)

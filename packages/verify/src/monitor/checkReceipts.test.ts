@@ -6,7 +6,7 @@ import { createFakeNode } from '../../test/monitor/node.ts'
 import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../../test/network.ts'
 import { createRpc } from '../createRpc.ts'
 import { createFetchBytes } from '../fetchBytes.ts'
-import { judgeReceipts } from './judgeReceipt.ts'
+import { checkReceipts } from './checkReceipts.ts'
 import { listEvents } from './listEvents.ts'
 
 const plain = { signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 }
@@ -34,7 +34,7 @@ async function judge(hash: string = txHash) {
   const events = await listEvents(rpc, { contract, wallet, fromBlock: 0, toBlock: node.blocks.length })
   const request = { manifests: [first, second].map(toManifest), gateways: [gatewayUrl], allowMock: true }
   const deps = { fetchBytes, rpc, now: () => new Date('2026-07-01T00:00:00Z') }
-  return (await judgeReceipts(deps, { txHash: hash, isMined: true, events, contract, request }))[0]
+  return (await checkReceipts(deps, { txHash: hash, isMined: true, events, contract, request }))[0]
 }
 
 /** The length of a CID. */

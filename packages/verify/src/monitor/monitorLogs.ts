@@ -1,35 +1,35 @@
 import { VerifierError } from '../errors.ts'
 import type { FetchBytes } from '../fetchBytes.ts'
 import { toAnchors } from '../toAnchors.ts'
+import type { CheckReceiptsRequest } from './checkReceipts.ts'
+import type { CheckedSteps, MonitorMemory } from './checkSteps.ts'
 import type { Finding } from './findings.ts'
-import type { JudgeRequest } from './judgeReceipt.ts'
-import type { JudgedSteps, MonitorMemory } from './judgeSteps.ts'
 import { checkLogs } from './log/checkLogs.ts'
 import { createLogSource } from './log/createLogSource.ts'
 import { createLogsMemory, type LogsMemory } from './log/logMemory.ts'
 import type { LogReport } from './report.ts'
 
-export type LookAtLogsParameters = {
+export type MonitorLogsParameters = {
   request: MonitorRequest
   /** The wallet's checked receipts on the chain. */
-  judged: JudgedSteps
+  onChain: CheckedSteps
   /** Checks the other receipts: the log also has off-chain signatures and other chains. */
-  judgeRest: () => Promise<JudgedSteps>
+  checkRest: () => Promise<CheckedSteps>
   headTime: Date
   graceS: number
   mined: ReadonlySet<string>
 }
 
-export type LookedAtLogs = { logs: readonly LogReport[] | undefined; findings: readonly Finding[] }
+export type MonitoredLogs = { logs: readonly LogReport[] | undefined; findings: readonly Finding[] }
 
 const MAX_LOG_ENTRIES = 10_000_000
 
 /** Checks the logs for a wallet. `logs` is undefined if there are none. */
-export async function lookAtLogs(
+export async function monitorLogs(
   deps: Pick<MonitorDeps, 'fetchBytes' | 'now' | 'logs' | 'logTime' | 'wait'>,
-  parameters: LookAtLogsParameters,
-): Promise<LookedAtLogs> {
-  const { request, judged, judgeRest, headTime, graceS, mined } = parameters
+  parameters: MonitorLogsParameters,
+): Promise<MonitoredLogs> {
+  const { request, onChain, checkRest, headTime, graceS, mined } = parameters
   const { now, logs: memory = createLogsMemory(), logTime = createLogTime() } = deps
   const { logWitnesses: policies = [], configHashes = [] } = toAnchors(request.manifests)
   const { log: base } = request
@@ -38,7 +38,7 @@ export async function lookAtLogs(
     return { logs: undefined, findings: detail === undefined ? [] : [{ kind: 'log-not-checked', detail }] }
   }
   // All receipts, independent of the list from the service: it can hide a log, but not the settings in receipts that name it.
-  const rest = await judgeRest()
+  const rest = await checkRest()
   const checked = await spendLogTime({ now, logTime }, (isOver) =>
     checkLogs(
       { ...deps, memory },
@@ -49,8 +49,8 @@ export async function lookAtLogs(
         headTime,
         graceS,
         mined,
-        receipts: [...judged.receipts, ...rest.receipts],
-        unread: judged.unread + rest.unread,
+        receipts: [...onChain.receipts, ...rest.receipts],
+        unread: onChain.unread + rest.unread,
         witnessUrls: listWitnessUrls(request),
         maxEntries: request.maxLogEntries ?? MAX_LOG_ENTRIES,
       },
@@ -66,16 +66,16 @@ function listWitnessUrls({ manifests, witnessUrls = [] }: MonitorRequest): strin
 }
 
 /** Why a log exists or may exist, though the caller gave no address. Errors about receipts outside this chain don't end the run. */
-async function findLog({ judged, judgeRest }: LookAtLogsParameters): Promise<string | undefined> {
+async function findLog({ onChain, checkRest }: MonitorLogsParameters): Promise<string | undefined> {
   try {
-    return hasLog(judged) || hasLog(await judgeRest()) ? 'its address was not given' : undefined
+    return hasLog(onChain) || hasLog(await checkRest()) ? 'its address was not given' : undefined
   } catch (error) {
     if (!(error instanceof VerifierError)) throw error
     return `whether there is a log is unknown: ${error.message}`
   }
 }
 
-function hasLog({ receipts }: JudgedSteps): boolean {
+function hasLog({ receipts }: CheckedSteps): boolean {
   return receipts.some(({ isAccepted, log }) => isAccepted && log !== undefined)
 }
 
@@ -94,10 +94,10 @@ export type MonitorDeps = {
    * the request rate or if its witnesses are ahead of it.
    */
   wait?: (ms: number) => Promise<boolean>
-  onProgress?: (progress: { judged: number; of: number }) => void
+  onProgress?: (progress: { checked: number; of: number }) => void
 }
 
-export type MonitorRequest = JudgeRequest & {
+export type MonitorRequest = CheckReceiptsRequest & {
   /** The wallet, in lower case. */
   address: string
   /** A node of the monitored chain. */

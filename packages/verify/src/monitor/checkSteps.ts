@@ -1,9 +1,9 @@
 import type { Verifier } from '@countersign/attestation'
 import { unavailable } from '../createRpc.ts'
+import type { ReceiptFacts, ReceiptVerdict } from './checkReceipts.ts'
 import type { MinedTransaction } from './createAccountReader.ts'
 import type { Finding } from './findings.ts'
-import type { Judgement, ReceiptFacts } from './judgeReceipt.ts'
-import { mapSome } from './mapSome.ts'
+import { mapConcurrently } from './mapConcurrently.ts'
 
 /** Something that events name a receipt for: the use of a nonce, or a signature that is not on this chain. */
 export type Step = {
@@ -26,67 +26,67 @@ type AcceptedReceipts = {
   named: number | undefined
 }
 
-export type JudgedFacts = ReceiptFacts & {
+export type CheckedFacts = ReceiptFacts & {
   isAccepted: boolean
   /** The receipt is genuine, but the reader's anchors do not cover it. */
   isNotListed: boolean
 }
 
-export type JudgedSteps = {
+export type CheckedSteps = {
   findings: Finding[]
   /** All readable receipts, with any conclusion. */
-  receipts: JudgedFacts[]
+  receipts: CheckedFacts[]
   /** Receipts that could not be fetched, exceeded the limit per step, or were left for the next run. */
   unread: number
   /** How many were checked in this run. */
-  judged: number
+  checked: number
 }
 
-export type JudgeStepsParameters = {
+export type CheckStepsParameters = {
   steps: readonly Step[]
   memory: MonitorMemory
   maxReceipts: number
   /** How many receipts events name for this step. */
   countNamed: (step: Step) => number
   /** At least one, best first. */
-  judge: (step: Step) => Promise<readonly [Judgement, ...Judgement[]]>
+  check: (step: Step) => Promise<readonly [ReceiptVerdict, ...ReceiptVerdict[]]>
 }
 
 /** Checks the receipts of each step. An accepted step is checked again only when events name another receipt for it. */
-export async function judgeSteps(
-  { onProgress }: { onProgress?: (progress: { judged: number; of: number }) => void },
-  { steps, memory, maxReceipts, countNamed, judge }: JudgeStepsParameters,
-): Promise<JudgedSteps> {
+export async function checkSteps(
+  { onProgress }: { onProgress?: (progress: { checked: number; of: number }) => void },
+  { steps, memory, maxReceipts, countNamed, check }: CheckStepsParameters,
+): Promise<CheckedSteps> {
   const fresh = steps.filter((step) => memory.accepted.get(step.hash)?.named !== countNamed(step))
   const chosen = fresh.slice(0, maxReceipts)
   const findings: Finding[] = steps.flatMap((step) => toNote(step) ?? [])
-  const receipts: JudgedFacts[] = []
-  let judged = 0
+  const receipts: CheckedFacts[] = []
+  let checked = 0
   let unread = fresh.length - chosen.length
-  await mapSome(chosen, async (step) => {
-    const judgements = await judge(step)
-    judged += 1
-    onProgress?.({ judged, of: chosen.length })
-    const [best] = judgements
+  await mapConcurrently(chosen, async (step) => {
+    const verdicts = await check(step)
+    checked += 1
+    onProgress?.({ checked, of: chosen.length })
+    const [best] = verdicts
     const isProven = best.conclusion === 'accepted'
     // The publisher can name more receipts that fail or don't exist. Ignore those if there is a better one.
-    for (const judgement of judgements.filter((one) => one === best || isGenuine(one))) {
-      const { facts, conclusion } = judgement
-      findings.push(...toReceiptFindings(step, judgement))
+    for (const verdict of verdicts.filter((one) => one === best || isGenuine(one))) {
+      const { facts, conclusion } = verdict
+      findings.push(...toReceiptFindings(step, verdict))
       if (conclusion === 'accepted' || facts === undefined) continue
       receipts.push({ ...facts, isAccepted: false, isNotListed: conclusion === 'not-listed' })
     }
-    unread += judgements.filter(({ conclusion }) => conclusion === 'unavailable').length
+    unread += verdicts.filter(({ conclusion }) => conclusion === 'unavailable').length
     if (!isProven) return
-    const isDone = judgements.every(({ conclusion }) => conclusion === 'accepted' || conclusion === 'failed')
-    const facts = judgements.flatMap((one) => (one.conclusion === 'accepted' ? (one.facts ?? []) : []))
+    const isDone = verdicts.every(({ conclusion }) => conclusion === 'accepted' || conclusion === 'failed')
+    const facts = verdicts.flatMap((one) => (one.conclusion === 'accepted' ? (one.facts ?? []) : []))
     memory.accepted.set(step.hash, { facts, named: isDone ? countNamed(step) : undefined })
   })
   const rest = fresh.slice(chosen.length)
   if (rest.length > 0) findings.push(toRest(rest))
   const accepted = steps.flatMap(({ hash }) => memory.accepted.get(hash)?.facts ?? [])
   for (const facts of accepted) receipts.push({ ...facts, isAccepted: true, isNotListed: false })
-  return { findings, receipts, unread, judged }
+  return { findings, receipts, unread, checked }
 }
 
 function toNote({ hash: txHash, use }: Step): Finding | undefined {
@@ -95,11 +95,14 @@ function toNote({ hash: txHash, use }: Step): Finding | undefined {
 }
 
 /** Whether the receipt can account for a log entry. A failed one can't. */
-function isGenuine({ conclusion }: Judgement): boolean {
+function isGenuine({ conclusion }: ReceiptVerdict): boolean {
   return !['unavailable', 'contradicted', 'failed'].includes(conclusion)
 }
 
-function toReceiptFindings({ hash: txHash, use }: Step, { conclusion, detail, nonce: signed }: Judgement): Finding[] {
+function toReceiptFindings(
+  { hash: txHash, use }: Step,
+  { conclusion, detail, nonce: signed }: ReceiptVerdict,
+): Finding[] {
   const place = {
     txHash,
     ...(use === undefined ? {} : { nonces: [use.nonce, use.nonce] as const, blockNumber: use.blockNumber }),

@@ -12,7 +12,7 @@ import type { WalletEvent } from './listEvents.ts'
  * - `unavailable`: the receipt could not be fetched, or events name too many receipts
  * - `not-listed`: the receipt is genuine, but the reader's anchors do not cover it
  */
-export type Judgement = {
+export type ReceiptVerdict = {
   conclusion: Conclusion | 'unavailable' | 'not-listed'
   detail: string | undefined
   /** The nonce in the receipt's transaction, which its hash covers. */
@@ -21,7 +21,7 @@ export type Judgement = {
   facts: ReceiptFacts | undefined
 }
 
-export type JudgeRequest = Pick<
+export type CheckReceiptsRequest = Pick<
   VerifyRequest,
   'manifests' | 'gateways' | 'api' | 'tcbStatuses' | 'allowMock' | 'maximumEventDelayS'
 >
@@ -32,7 +32,7 @@ const MAX_RECEIPTS = 4
 /**
  * Best first. A valid receipt outweighs other events. An unavailable or unchecked receipt may turn out valid, so it comes before failures.
  */
-const ORDER: readonly Judgement['conclusion'][] = [
+const ORDER: readonly ReceiptVerdict['conclusion'][] = [
   ...(['accepted', 'late', 'unbounded', 'unknown-code', 'mock', 'incomplete'] as const),
   ...(['unavailable', 'not-listed', 'contradicted', 'failed'] as const),
 ]
@@ -41,31 +41,31 @@ const ORDER: readonly Judgement['conclusion'][] = [
  * Checks the receipts that these events name for a transaction or authorization, best first, with the verifier's own code and the
  * chain data read before. Each accepted receipt counts: a transaction that was signed again has one for each of its log entries.
  */
-export async function judgeReceipts(
+export async function checkReceipts(
   deps: Pick<VerifyDeps, 'fetchBytes' | 'now' | 'verifier'> & { rpc: Rpc },
-  { txHash, isMined, events, contract, request }: JudgeParameters,
-): Promise<readonly [Judgement, ...Judgement[]]> {
+  { txHash, isMined, events, contract, request }: CheckReceiptsParameters,
+): Promise<readonly [ReceiptVerdict, ...ReceiptVerdict[]]> {
   const named = findNamed(events)
-  const judged: Judgement[] = []
+  const checked: ReceiptVerdict[] = []
   for (const event of named.slice(0, MAX_RECEIPTS)) {
     const chain = toReadChain(deps.rpc, { event, contract, isMined })
-    judged.push(await judgeOne({ ...deps, chain }, request, txHash))
+    checked.push(await checkOne({ ...deps, chain }, request, txHash))
   }
   if (named.length > MAX_RECEIPTS) {
     const detail = `only ${MAX_RECEIPTS} of ${named.length} receipts are checked`
-    judged.push({ conclusion: 'unavailable', detail, ...NOTHING })
+    checked.push({ conclusion: 'unavailable', detail, ...NOTHING })
   }
-  const [best, ...others] = judged.toSorted((a, b) => ORDER.indexOf(a.conclusion) - ORDER.indexOf(b.conclusion))
+  const [best, ...others] = checked.toSorted((a, b) => ORDER.indexOf(a.conclusion) - ORDER.indexOf(b.conclusion))
   return [best ?? { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }, ...others]
 }
 
-export type JudgeParameters = {
+export type CheckReceiptsParameters = {
   txHash: string
   /** Whether it is mined on the monitored chain. */
   isMined: boolean
   events: readonly WalletEvent[]
   contract: string
-  request: JudgeRequest
+  request: CheckReceiptsRequest
 }
 
 const NOTHING = { nonce: undefined, facts: undefined }
@@ -82,7 +82,7 @@ export function findNamed(events: readonly WalletEvent[]): WalletEvent[] {
   return [...first.values()]
 }
 
-async function judgeOne(deps: VerifyDeps, request: JudgeRequest, txHash: string): Promise<Judgement> {
+async function checkOne(deps: VerifyDeps, request: CheckReceiptsRequest, txHash: string): Promise<ReceiptVerdict> {
   try {
     const outcome = await verify(deps, { ...request, subject: { kind: 'transaction', txHash } })
     const conclusion = outcome.isNotListed ? 'not-listed' : outcome.conclusion
@@ -107,7 +107,7 @@ function readNonce({ receipt }: Outcome): number | undefined {
 /** Reads nothing from the chain except the time of the event's block. */
 function toReadChain(
   rpc: Rpc,
-  { event, contract, isMined }: Pick<JudgeParameters, 'contract' | 'isMined'> & { event: WalletEvent },
+  { event, contract, isMined }: Pick<CheckReceiptsParameters, 'contract' | 'isMined'> & { event: WalletEvent },
 ): Chain {
   const { ipfsCid, log } = event
   return {
@@ -153,12 +153,12 @@ type LoggedFacts = {
 function readFacts(txHash: string, { receipt, blocks }: Pick<Outcome, 'receipt' | 'blocks'>): ReceiptFacts | undefined {
   if (receipt === undefined) return undefined
   const { statement } = receipt.signer
-  const leaf = readOrRefuse(() => toHex(hashLeaf(statement)))
+  const leaf = readOrUndefined(() => toHex(hashLeaf(statement)))
   if (leaf === undefined) return undefined
   const signedAtMs = new Date(statement.signedAt).getTime()
   const proof = 'log' in receipt ? receipt.log : undefined
   const { batch } = blocks
-  const log = proof === undefined || batch === undefined ? undefined : readOrRefuse(() => readLogged(proof, batch))
+  const log = proof === undefined || batch === undefined ? undefined : readOrUndefined(() => readLogged(proof, batch))
   return { txHash, keyId: statement.keyId, leaf, signedAtMs, log }
 }
 
@@ -171,7 +171,7 @@ function readLogged(proof: string, batch: Uint8Array): LoggedFacts | undefined {
 }
 
 /** A publisher can pin anything as a receipt. Returns undefined if it can't be read: the verification step reports the reason. */
-function readOrRefuse<Value>(read: () => Value): Value | undefined {
+function readOrUndefined<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {

@@ -1,7 +1,7 @@
 const AT_ONCE = 8
 
 /** Maps all items with limited concurrency, in order. */
-export async function mapSome<Item, Result>(
+export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   map: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
