@@ -7,7 +7,15 @@ const SECTION = /^# --- (.+) ---\n\n/m
 const ITEM = /((?:# (?![A-Z][A-Z0-9_]*=).*\n)+)((?:(?:# )?[A-Z][A-Z0-9_]*=.*(?:\n|$))+)/g
 const SETTING = /^(# )?([A-Z][A-Z0-9_]*)=(.*)$/gm
 
-const toText = (comment: string) => comment.replace(/^# ?/gm, '').replaceAll('\n', ' ').trim()
+const toText = (comment: string) =>
+  comment
+    .replace(/^# ?/gm, '')
+    .replaceAll('\n', ' ')
+    .replace(
+      /`docs\/([a-z]+)\/([\w-]+)\.md`/g,
+      (_, folder, page) => `[${page}](${folder === 'run' ? '' : `../${folder}/`}${page}.md)`,
+    )
+    .trim()
 
 function toItem(comment: string, settings: string): string {
   const [text = '', stated] = toText(comment).split(/ ?Default: (.+)\./)

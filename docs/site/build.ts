@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import MiniSearch from 'minisearch'
 import { createDocument } from '../../services/coordinator/src/http/apiDocument.ts'
 import { escapeHtml, renderApiReference } from '../../services/coordinator/src/http/docsPage.ts'
+import { indexOptions } from './assets/searchOptions.js'
 import { type NavigationGroup, type NavigationLink, renderHome, renderLayout } from './layout.ts'
 import { API_PAGE, DECISIONS_PAGE, readNavigation, type Source } from './navigation.ts'
 import { type Page, type Places, renderMarkdown, toSourceUrl } from './renderMarkdown.ts'
@@ -46,7 +47,8 @@ export function buildSite({ outFolder, base }: { outFolder: string; base: string
   const home = { base, groups: shown, path: '', title, description: 'How to use, run and verify Countersign.' }
   files.set('index.html', renderLayout({ ...home, body: renderHome(home), headings: [] }))
   files.set('assets/search.json', createSearchIndex([...pages.values()]))
-  for (const name of readdirSync(ASSETS)) files.set(`assets/${name}`, readFileSync(join(ASSETS, name)))
+  for (const name of readdirSync(ASSETS).filter((name) => !name.endsWith('.d.ts')))
+    files.set(`assets/${name}`, readFileSync(join(ASSETS, name)))
   files.set('assets/icon.svg', readFileSync(join(ROOT, 'apps/web/public/icon.svg')))
   files.set('assets/theme.js', readFileSync(join(ROOT, 'apps/web/public/theme.js')))
   files.set('assets/minisearch.js', readMiniSearch())
@@ -81,12 +83,16 @@ function renderDecisions({ base }: Places, decisions: readonly Source[]): Page {
   return { title: 'Decisions', description, html, headings: [], sections: [{ id: '', heading: '', text: description }] }
 }
 
-/** The browser loads this index with the same options: `assets/site.js`. */
 function createSearchIndex(pages: readonly SitePage[]): string {
-  const index = new MiniSearch({ fields: ['title', 'heading', 'text'], storeFields: ['title', 'heading', 'text'] })
+  const index = new MiniSearch(indexOptions)
   for (const { path, title, sections } of pages) {
     for (const { id, heading, text } of sections) {
-      index.add({ id: id === '' ? path : `${path}#${id}`, title, heading, text: text.replace(/\s+/g, ' ').trim() })
+      index.add({
+        id: id === '' ? path : `${path}#${id}`,
+        title,
+        heading: heading || title,
+        text: text.replace(/\s+/g, ' ').trim(),
+      })
     }
   }
   return JSON.stringify(index)

@@ -17,6 +17,9 @@ export type Heading = { level: number; id: string; text: string }
 type Section = { id: string; heading: string; text: string }
 export type Page = { title: string; description: string; html: string; headings: Heading[]; sections: Section[] }
 
+/** Each item of the configuration page has an anchor and is a search result. */
+const SETTING = /^[A-Z]+_[A-Z_]+[^:]*: /
+
 type Token = ReturnType<InstanceType<typeof MarkdownIt>['parse']>[number]
 
 /** Languages of fences, by the names that our pages use. */
@@ -46,8 +49,12 @@ function toAnchor(heading: string, taken: ReadonlySet<string>): string {
     .toLowerCase()
     .replace(/[^\p{L}\p{M}\p{N}_ -]/gu, '')
     .replaceAll(' ', '-')
-  let unique = anchor
-  for (let copy = 1; taken.has(unique); copy++) unique = `${anchor}-${copy}`
+  return toUnique(anchor, taken)
+}
+
+function toUnique(id: string, taken: ReadonlySet<string>): string {
+  let unique = id
+  for (let copy = 1; taken.has(unique); copy++) unique = `${id}-${copy}`
   return unique
 }
 
@@ -123,6 +130,13 @@ export function renderMarkdown(places: Places, file: string, markdown: string): 
       continue
     }
     if (description === '' && token.type === 'inline' && before?.type === 'paragraph_open') description = text
+    const item = tokens[index - 2]
+    if (item?.type === 'list_item_open' && SETTING.test(text)) {
+      const id = toUnique(text.split(/\W/, 1)[0] ?? '', taken)
+      taken.add(id)
+      item.attrSet('id', id)
+      sections.push({ id, heading: text.split(':', 1)[0] ?? '', text: '' })
+    }
     const section = sections.at(-1)
     if (section !== undefined && text !== '') section.text += `${text} `
     for (const child of token.children ?? []) {
@@ -150,5 +164,5 @@ export function renderMarkdown(places: Places, file: string, markdown: string): 
     .replace(/<(h[2-6]) id="([^"]+)">(.*?)<\/\1>/gs, (_, tag, id, inner) => {
       return `<${tag} id="${id}">${inner} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></${tag}>`
     })
-  return { title, description, html, headings, sections }
+  return { title, description: description || title, html, headings, sections }
 }

@@ -1,5 +1,7 @@
 /** What the pages do beyond links: the theme, the search, and small comforts. Nothing here writes HTML. */
 
+import { indexOptions, searchOptions } from './searchOptions.js'
+
 const root = document.documentElement
 const base = root.dataset.base ?? ''
 
@@ -42,9 +44,7 @@ async function loadIndex() {
     import(`${base}/assets/minisearch.js`),
     fetch(`${base}/assets/search.json`),
   ])
-  // The fields are those of `createSearchIndex` in `build.ts`.
-  const options = { fields: ['title', 'heading', 'text'], storeFields: ['title', 'heading', 'text'] }
-  return module.default.loadJSON(await response.text(), options)
+  return module.default.loadJSON(await response.text(), indexOptions)
 }
 
 function openSearch() {
@@ -66,8 +66,7 @@ async function search() {
     return
   }
   if (query !== input.value.trim()) return
-  const boost = { title: 4, heading: 3 }
-  const found = query === '' ? [] : index.search(query, { prefix: true, fuzzy: 0.15, boost, combineWith: 'AND' })
+  const found = query === '' ? [] : index.search(query, searchOptions)
   const hits = found.slice(0, 12)
   results.replaceChildren(...hits.map(createResult))
   status.textContent = query === '' ? '' : hits.length === 0 ? 'No results.' : `${found.length} results`
@@ -76,8 +75,8 @@ async function search() {
 function createResult({ id, title, heading, text, terms }) {
   const link = create('a', '')
   link.href = `${base}/${id}`
-  link.append(create('strong', '', heading || title))
-  if (heading !== '') link.append(create('span', 'search-page', title))
+  link.append(create('strong', '', heading))
+  if (heading !== title) link.append(create('span', 'search-page', title))
   const snippet = create('span', 'search-text')
   snippet.append(...markTerms(cutSnippet(text, terms), terms))
   link.append(snippet)
@@ -130,11 +129,15 @@ document.addEventListener('keydown', (event) => {
   openSearch()
 })
 
-// The link to this page is in view, also in a long list.
-const side = find('#navigation')
-const current = side.querySelector('[aria-current]')
-if (current !== null && current.offsetTop > side.clientHeight)
-  side.scrollTop = current.offsetTop - side.clientHeight / 2
+/** Scrolls a list that is longer than the window to the link for the current page or section. */
+function scrollToCurrent(list) {
+  const link = list?.querySelector('[aria-current]')
+  if (!link) return
+  const { top, bottom } = link.getBoundingClientRect()
+  const frame = list.getBoundingClientRect()
+  if (top < frame.top || bottom > frame.bottom) list.scrollTop += top - frame.top - frame.height / 2
+}
+scrollToCurrent(find('#navigation'))
 
 // Blocks that scroll sideways can be reached by keyboard.
 for (const block of document.querySelectorAll('pre, .scroll')) {
@@ -154,7 +157,7 @@ for (const block of document.querySelectorAll('article pre')) {
   frame.append(block, button)
 }
 
-// On this page: marks the section that is being read.
+// On this page: marks the section at the top of the window.
 const marks = [...document.querySelectorAll('.contents a')].flatMap((link) => {
   const heading = document.getElementById(decodeURIComponent(link.hash.slice(1)))
   return heading ? [{ link, heading }] : []
@@ -165,6 +168,7 @@ function markSection() {
     if (mark === current) mark.link.setAttribute('aria-current', 'location')
     else mark.link.removeAttribute('aria-current')
   }
+  scrollToCurrent(document.querySelector('.contents'))
 }
 document.addEventListener('scroll', markSection, { passive: true })
 markSection()

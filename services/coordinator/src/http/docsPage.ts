@@ -116,7 +116,7 @@ function renderOperation(method: string, path: string, operation: Operation): st
   }
   const rows = Object.entries(responses).map(([status, response]) => [
     escapeHtml(status),
-    renderWords(response.description),
+    linkErrors(renderWords(response.description)),
     renderContent(response.content ?? {}),
   ])
   parts.push(renderTable(['Status', 'Meaning', 'Body'], rows))
@@ -125,6 +125,11 @@ function renderOperation(method: string, path: string, operation: Operation): st
 
 /** Descriptions are Markdown; ours have code spans only. */
 const renderWords = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+
+const linkErrors = (html: string) =>
+  html.replace(/\b[a-z]+(?:_[a-z]+)+\b/g, (code) =>
+    code in errorCodes ? `<a href="/docs/errors#${code}">${code}</a>` : code,
+  )
 
 function renderContent(content: Content): string {
   return Object.entries(content)
