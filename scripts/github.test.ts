@@ -81,12 +81,12 @@ describe('workflows', () => {
 })
 
 describe('templates', () => {
-  test('every form says that no secret belongs into it, and has ids of its own', () => {
+  test('every form asks for no secrets and has unique ids', () => {
     for (const name of ['bug.yml', 'feature.yml']) {
       const { body } = parse(read(`ISSUE_TEMPLATE/${name}`)) as {
         body: { id?: string; type: string; attributes: { value?: string } }[]
       }
-      expect(body[0]?.attributes.value).toContain('**No secrets here')
+      expect(body[0]?.attributes.value).toContain("**Don't include secrets**")
       const ids = body.flatMap(({ id }) => id ?? [])
       expect(new Set(ids).size).toBe(body.length - 1)
     }
