@@ -37,7 +37,7 @@ const periodic: Readonly<Record<string, (stores: Stores) => Promise<unknown>>> =
     pipeline.publications.findNextNonce({ chainId: CHAIN_ID, account: `0x${'22'.repeat(20)}` }),
   'claim an entropy sample, delete old ones': ({ store }) => store.claimSamples([createTestWitness()], Date.now()),
   'take a sign-in, delete expired ones': ({ store }) =>
-    store.takeLogin({ id: 'none', stateHash: '00'.repeat(32), now: Date.now() }),
+    store.consumeLogin({ id: 'none', stateHash: '00'.repeat(32), now: Date.now() }),
   'newest transactions of a wallet with 1 % of all proofs': ({ store, heavyUser }) =>
     store.listTransactions({ userId: heavyUser, limit: 21, before: undefined }),
   'older transactions of that wallet': ({ store, heavyUser }) =>

@@ -3,7 +3,7 @@ import type { Log } from '@countersign/service'
 import type { StaticFile } from '@countersign/service/staticFiles'
 import type { IdentityProvider } from './accounts/oidc.ts'
 import type { SignerFinder } from './accounts/session.ts'
-import { toUnfinished } from './accounts/signIn.ts'
+import { addOutcome } from './accounts/signIn.ts'
 import { prefersHtml } from './http/accept.ts'
 import { registerAuthRoutes } from './http/authRoutes.ts'
 import { type CookieRules, toSessionCookieName } from './http/cookies.ts'
@@ -42,27 +42,27 @@ import type { Store } from './store/openStore.ts'
 import { type Clock, type Random, type Schedule, systemSchedule } from './system.ts'
 
 export type AppConfig = {
-  /** Where browsers reach this service. `https` decides about `Secure`, `__Host-` and HSTS. */
+  /** The public URL of this service. With `https`, cookies get `Secure` and `__Host-`, and responses get HSTS. */
   publicUrl: string
-  /** Exact origins. Sign-in returns to the first by default, and its page shows proofs to browsers. */
+  /** Exact origins. Sign-in returns to the first by default, and its web app shows proofs. */
   allowedOrigins: readonly string[]
   cookieSameSite: 'none' | 'lax' | 'strict'
   sessionTtlMs: number
   sessionIdleMs: number
-  /** Addresses and CIDR ranges of our own proxies; with none, the socket's address counts. */
+  /** Addresses and CIDR ranges of trusted proxies. If empty, the socket's address counts. */
   trustedProxies: readonly string[]
   rateLimits: RateLimits
-  /** Undefined: any. */
+  /** Undefined allows all chains. */
   allowedChainIds: readonly number[] | undefined
-  /** Whose samples it signs with, as enclaves and policies name them. */
+  /** The entropy sources that this service signs with, as enclaves and policies name them. */
   entropySources: readonly EntropySetting[]
-  /** Whether the silicon is simulated: every answer says so. */
+  /** Whether the hardware is simulated. Every response then says so. */
   isMock?: boolean
-  /** Whether it refuses to sign for all chains at once: in staging, where only test networks are allowed. */
+  /** Whether to reject signatures that are valid on all chains. True in staging, which allows only test networks. */
   isChainRequired?: boolean
-  /** New signatures of a user in 24 hours. Unset: any. */
+  /** New signatures per user in 24 hours. Undefined: no limit. */
   signQuotaPerDay?: number | undefined
-  /** Where `ipfsUrl` points; without it to `ipfs://`. */
+  /** The gateway that `ipfsUrl` points to. Undefined: `ipfs://` URLs. */
   ipfsGatewayUrl?: string
   version?: string
 }
@@ -76,36 +76,36 @@ export type AppDeps = {
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
   sign(job: SignJob): Promise<SignResult>
-  /** Where enclaves have a log. */
+  /** Present if the enclaves have logs. */
   logService?: Pick<LogService, 'findMissing' | 'isOpen'>
-  /** A block that this service holds, for the gateway; without it there is none. */
+  /** Returns a block that this service stores, for the gateway. Undefined: no gateway. */
   getBlock?: GetBlock
-  /** The keys that sign webhooks; undefined while they are not known. */
+  /** The keys that sign webhooks. Undefined until they are known. */
   getWebhookKeys(): readonly Uint8Array[] | undefined
-  /** Has it told that a vault did not sign. */
+  /** Sends a webhook when a vault refuses to sign. */
   warnOf: WarnOf
-  /** For receipts that left the database. */
+  /** Reads receipts that are no longer in the database. */
   rebuildReceipt: RebuildReceipt
   exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
-  /** The files of the documentation site by path, if it is built. */
+  /** The built documentation site's files by path; undefined if it isn't built. */
   docsSite?: ReadonlyMap<string, StaticFile> | undefined
   clock: Clock
   random: Random
   log: Log
   metrics?: ProblemMetrics
-  /** The system's timers, unless a test has its own. */
+  /** Default: the system's timers. */
   schedule?: Schedule
   config: AppConfig
 }
 
 export type App = {
   handleRequest: HandleRequest
-  /** Ends the streams, and resolves when all requests have been answered; later ones are refused with `shutting_down`. */
+  /** Ends the event streams and resolves when all requests have been answered. Rejects later requests with `shutting_down`. */
   stop(): Promise<void>
 }
 
-/** The HTTP interface: routes in the order of specification §4. It does not listen. */
+/** Creates the HTTP application. It does not listen yet. Routes are in the order of specification §4. */
 export function createApp({ config, schedule = systemSchedule, ...deps }: AppDeps): App {
   const { store, clock, random, log, metrics } = deps
   const { allowedOrigins, sessionTtlMs, sessionIdleMs, allowedChainIds, entropySources, ipfsGatewayUrl } = config
@@ -131,7 +131,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
       c.header('vary', 'Accept')
       if (!prefersHtml(c.req.header('accept'))) return undefined
       const returnTo = c.returnTo ?? allowedOrigins[0]
-      const startUrl = returnTo && toUnfinished(returnTo, 'failed')
+      const startUrl = returnTo && addOutcome(returnTo, 'failed')
       return { html: renderSignInPage(problem, { startUrl }), csp: DOCS_CSP }
     },
   })
@@ -170,7 +170,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     handleRequest: createRequestHandler({ guards, origins: config, isMock, route, onError }),
     async stop() {
       proofEvents.stop()
-      // The streams' last bytes are written in this turn; closing the connections next must not cut them.
+      // The last bytes of the streams are written in this turn of the event loop. Connections must not close before.
       await guards.stop()
     },
   }

@@ -1,2 +1,2 @@
-/** Bytes in the body of a call, at most. A policy that could need more is refused. */
+/** The size limit of a request body. Policies that would need larger requests are rejected. */
 export const MAX_BODY_BYTES = 131_072

@@ -319,7 +319,7 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
   if (kind === 'drand') {
     const beacon = parseDrandBeacon(env.ENTROPY_DRAND || 'quicknet')
     if (beacon === undefined) fault('ENTROPY_DRAND', 'expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S')
-    // Only version 2 has room for a beacon's signature.
+    // Only version 2 can store a beacon's signature.
     if (env.RECEIPTS !== '2') fault('RECEIPTS', 'expected 2 with ENTROPY_SOURCE=drand')
     return { kind, url, beacon: beacon ?? quicknet, ...shared }
   }

@@ -6,7 +6,7 @@ import { COMPILE_CACHE, createWitnessFolders, startWitness, toPath, writeLogList
 import { withScope } from '@countersign/testing/stack'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Bed, examineWith, type Settings, serveSilence, startBed } from '../test/doctor/bed.ts'
+import { type Bed, runDoctorWith, type Settings, serveSilence, startBed } from '../test/doctor/bed.ts'
 import { localCases } from '../test/doctor/localCases.ts'
 import { LOG, outsideCases, STRANGERS_KEY } from '../test/doctor/outsideCases.ts'
 import type { NamedFinding } from './operate/doctor/check.ts'
@@ -24,10 +24,10 @@ afterAll(() => bed?.stop())
 const secretsOf = (env: Settings) =>
   ['OIDC_GOOGLE_CLIENT_SECRET', 'PUBLISHER_PRIVATE_KEY', 'IPFS_API_TOKEN'].flatMap((name) => env[name] ?? [])
 
-async function examine(env: Settings, args: readonly string[] = [], now = Date.now) {
-  const { code, stdout, stderr } = await examineWith(env, ['--json', ...args], { now })
+async function diagnose(env: Settings, args: readonly string[] = [], now = Date.now) {
+  const { code, stdout, stderr } = await runDoctorWith(env, ['--json', ...args], { now })
   output.push(stdout, stderr)
-  const { checks } = JSON.parse(stdout) as { checks: NamedFinding[] }
+  const { checks } = JSON.parse(stdout) as { checks: (Omit<NamedFinding, 'fix'> & { mend?: string })[] }
   return { code, checks, of: (name: CheckName) => checks.filter((each) => each.name === name) }
 }
 
@@ -53,7 +53,7 @@ async function spawnDoctor(env: Settings, args: readonly string[] = []) {
 }
 
 test('a healthy service passes every check that runs, with exit code 0', async () => {
-  const { code, checks } = await examine(bed.env)
+  const { code, checks } = await diagnose(bed.env)
   expect(checks.filter(({ state }) => state === 'fault' || state === 'warning')).toEqual([])
   expect(code).toBe(0)
   const passed = new Set(checks.flatMap(({ name, state }) => (state === 'ok' ? [name] : [])))
@@ -69,13 +69,13 @@ const cases = [...localCases, ...outsideCases]
 test.each(cases)('%s reports %s', async (name, text, breakIt, { state = 'fault', args = [], now } = {}) => {
   await withScope(async (scope) => {
     const env = { ...bed.env, ...(await breakIt(scope, bed)) }
-    const { code, checks, of } = await examine(env, args, now)
+    const { code, checks, of } = await diagnose(env, args, now)
     expect(of(name)).toContainEqual({ name, state, text: expect.stringMatching(text), mend: expect.any(String) })
     // Only faults change the exit code, and every finding has a fix.
     expect(code).toBe(checks.some((one) => one.state === 'fault') ? 1 : 0)
     for (const one of checks)
       if (one.state === 'fault' || one.state === 'warning') expect(one.mend).toMatch(/^[A-Z].*\.$/)
-    if (state === 'warning') expect((await examine(env, [...args, '--strict', '--only', name], now)).code).toBe(1)
+    if (state === 'warning') expect((await diagnose(env, [...args, '--strict', '--only', name], now)).code).toBe(1)
   })
 })
 
@@ -88,9 +88,9 @@ test('reports a running witness without having anything cosigned', async () => {
     const service = scope.add(startWitness({ ...witness, logsFile }), ({ kill }) => kill('SIGKILL'))
     const { address } = await service.started
     const env = { ...bed.env, RECEIPTS: '2', LOG_WITNESSES: `${witness.vkey}@${address}` }
-    const { of } = await examine(env, ['--only', 'log'])
+    const { of } = await diagnose(env, ['--only', 'log'])
     expect(of('log')).toEqual([{ name: 'log', state: 'ok', text: 'witness.localhost/w1 answers' }])
-    const elsewhere = await examine({ ...env, LOG_WITNESSES: `${witness.vkey}@${address}/elsewhere` }, [
+    const elsewhere = await diagnose({ ...env, LOG_WITNESSES: `${witness.vkey}@${address}/elsewhere` }, [
       '--only',
       'log',
     ])
@@ -133,15 +133,15 @@ describe('as a process', () => {
 
   test('invalid arguments exit with 2, and a missing --config file is a fault', async () => {
     for (const args of [['--only', 'nothing'], ['--timeout', '0'], ['--timeout', 'x'], ['extra'], ['--onyl', 'x']]) {
-      expect(await examineWith({}, args)).toMatchObject({
+      expect(await runDoctorWith({}, args)).toMatchObject({
         code: 2,
         stdout: '',
         stderr: expect.stringContaining('usage: '),
       })
     }
-    const worker = await examineWith({}, ['--worker', '--only', 'enclave'])
+    const worker = await runDoctorWith({}, ['--worker', '--only', 'enclave'])
     expect(worker).toMatchObject({ code: 0, stdout: expect.stringContaining('enclave (a worker has no such check)') })
-    const missing = await examineWith({}, ['--config', '/nowhere/.env'])
+    const missing = await runDoctorWith({}, ['--config', '/nowhere/.env'])
     expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining('cannot be read') })
   })
 })
@@ -205,7 +205,7 @@ test('random settings never make the doctor itself fail', async () => {
   }
   const property = fc.asyncProperty(settings, fc.boolean(), fc.boolean(), async (changes, isBare, isWorker) => {
     const env = { ...(isBare ? local : bed.env), ...changes }
-    const { stdout, code, stderr } = await examineWith(env, [
+    const { stdout, code, stderr } = await runDoctorWith(env, [
       '--json',
       '--timeout',
       '2',

@@ -3,7 +3,7 @@ import { type ErrorCode, errorCodes } from '@countersign/protocol/errorCodes'
 
 export type CoordinatorErrorCode = ErrorCode
 
-/** A failure whose code and `details` the caller gets, so neither may reveal internals. */
+/** A failure with a code and `details` for the caller. Neither may reveal internals. */
 export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
   override name = 'CoordinatorError'
   /** For `policy_refused`: the verdict of each rule. */
@@ -28,9 +28,9 @@ export function invalidBody(code: CoordinatorErrorCode, details: string): Coordi
   return new CoordinatorError(code, 'invalid request', { details })
 }
 
-/** What an enclave has answered is not what it was asked for, or not proven. */
+/** The enclave's response doesn't match the request, or is not proven. */
 export function invalidAnswer(details?: string): CoordinatorError {
-  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details })
+  return new CoordinatorError('attestation_invalid', 'the enclave’s answer is invalid', { details })
 }
 
 /** The enclave derives another key for a vault than is stored. */
@@ -38,7 +38,7 @@ export function vaultKeyChanged(): CoordinatorError {
   return new CoordinatorError('key_binding_mismatch', 'the key of this vault has changed')
 }
 
-/** The code that a caller gets: `internal` for everything that is not a `CoordinatorError`. */
+/** The public code of an error: `internal` for everything that is not a `CoordinatorError`. */
 export function toPublicCode(error: unknown): CoordinatorErrorCode {
   return error instanceof CoordinatorError && Object.hasOwn(errorCodes, error.code) ? error.code : 'internal'
 }

@@ -1,6 +1,6 @@
 import { createLog as createJsonLog, type Log, type LogLine } from '@countersign/service'
 
-/** Everything that a line of the log may say. What is not listed is left out, so that no secret gets in by accident. */
+/** The allowed fields of a log line. All others are dropped, so that no secret is logged by accident. */
 const FIELDS = new Set([
   'msg',
   'requestId',
@@ -45,7 +45,7 @@ const FIELDS = new Set([
   'vkeys',
 ])
 
-/** JSON lines, with an allow-list of fields. Warnings and errors are written at once: they may be the last that the process says. */
+/** Writes JSON lines with the allowed fields. Warnings and errors are written immediately, because the process may end next. */
 export function createLog({ write, flush }: Output = createTurnWriter(process)): Log {
   const log = createJsonLog(write, Date.now)
   return {
@@ -71,7 +71,9 @@ function pick(line: LogLine): LogLine {
 type Output = { write(line: string): void; flush(): void }
 type OutputProcess = Pick<NodeJS.Process, 'once'> & { stdout: Pick<NodeJS.WriteStream, 'write' | 'on'> }
 
-/** One write for all lines of a turn of the event loop, since answers come by batches; the last of them when the process exits. */
+/**
+ * Joins all lines of one turn of the event loop into one write, because responses come in batches. Writes the rest when the process exits.
+ */
 export function createTurnWriter(process: OutputProcess): Output {
   let lines = ''
   const flush = () => {
@@ -79,7 +81,7 @@ export function createTurnWriter(process: OutputProcess): Output {
     lines = ''
     if (text !== '') process.stdout.write(text)
   }
-  // A reader of the log that has gone must not end the process.
+  // A closed log pipe must not end the process.
   process.stdout.on('error', () => {})
   process.once('exit', flush)
   return {

@@ -1,7 +1,7 @@
 /** One range of an `Accept` header, in lower case. */
 export type MediaRange = { type: string; parameters: ReadonlyMap<string, string>; quality: number }
 
-/** An `Accept` header (RFC 9110 §12.5.1). A weight that cannot be read is none. */
+/** Parses an `Accept` header (RFC 9110 §12.5.1). An invalid weight counts as 0. */
 export function parseMediaRanges(accept: string): MediaRange[] {
   return accept.split(',').map((range) => {
     const [type = '', ...rest] = range.split(';').map((part) => part.trim().toLowerCase())

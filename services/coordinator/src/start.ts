@@ -10,12 +10,12 @@ import { createProviders } from './accounts/providers.ts'
 import { createSignerFinder } from './accounts/session.ts'
 import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
+import { type Decorate, keepOriginal } from './dependencies.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { stopHttpServer } from './http/stopHttpServer.ts'
 import { createLogService } from './log/logService.ts'
 import { createAttestation } from './operate/attest.ts'
 import { createMetrics } from './operate/metrics.ts'
-import { type Decorate, keepOriginal } from './parts.ts'
 import { createRebuildReceipt } from './publish/assembleReceipt.ts'
 import { createWarner, watchKeys } from './publish/webhook/warner.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
@@ -34,10 +34,10 @@ import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 
 const PIPELINE_START_MS = 200
-/** `npm run docs` writes it. */
+/** Written by `npm run docs`. */
 const DOCS_FOLDER = join(import.meta.dirname, '../../../docs/site/dist')
 
-/** Builds everything from the environment, and serves. The only function that knows every part. */
+/** Creates all parts of the coordinator from the environment and starts the server. */
 export async function startCoordinator(
   env: Readonly<Record<string, string | undefined>>,
   { log, decorate = keepOriginal }: { log: Log; decorate?: Decorate },
@@ -75,7 +75,7 @@ export async function startCoordinator(
   )
   const enclave = decorate(
     'enclave',
-    // What is released does not wait for what is being signed.
+    // Twice as many connections as slots, so that releasing signatures does not wait for signing.
     createHttpEnclave({ ...endpointDeps, urls: config.enclaveUrls, connections: 2 * ENCLAVE_SLOTS }),
   )
 
@@ -132,7 +132,7 @@ export async function startCoordinator(
     store,
     clock,
     sessionIdleMs: config.app.sessionIdleMs,
-    // If other coordinators share the enclave: one lookup at a time, so that each serves as many requests as with one coordinator.
+    // One lookup at a time if other coordinators share the enclave, so that each batch is as large as with one coordinator.
     slots: () => (enclave.countSlots() < ENCLAVE_SLOTS ? 1 : 2),
   })
   const signer = createBatchSigner({
@@ -155,7 +155,7 @@ export async function startCoordinator(
       : {}),
     rebuildReceipt: createRebuildReceipt(opened.pipeline.pinning),
     exportProofs: guard(async (parameters) => {
-      // Loaded when somebody asks for one: a coordinator starts sooner without it.
+      // Loaded on first use, which speeds up the start.
       const { exportUser } = await import('./proofs/export/exportCar.ts')
       const onMissing = (count: number) => log.warn({ msg: 'Left receipts out of an export', count })
       return exportUser({ db: opened.database.db, onMissing }, parameters)
@@ -182,10 +182,10 @@ export async function startCoordinator(
   server.listen(config.listen.port, config.listen.host)
   const listening = new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
 
-  // Signing does not wait for the pipeline or for its code: signatures are stored with their jobs meanwhile.
+  // Signing does not wait for the pipeline to load: signatures are stored together with their jobs.
   const pipelineStarting = listening.then(async () => {
     if (pipelineConfig === undefined) return undefined
-    // Loading it keeps the thread busy for a second: callers that waited for the service to come back are served first.
+    // Loading blocks the event loop for a second, so callers that waited for the restart are served first.
     await setTimeout(PIPELINE_START_MS)
     const { startPipeline } = await import('./publish/startPipeline.ts')
     const pipelineStore = decorate('pipeline', opened.pipeline)
@@ -195,7 +195,7 @@ export async function startCoordinator(
   const pipeline = await pipelineStarting
   const { metricsPort } = config
   const metricsServer = metricsPort === undefined ? undefined : await metrics.listen(metricsPort, '127.0.0.1')
-  // Together: none of them needs another to stop, and what each still does ends in the store, which closes after them.
+  // These parts stop at the same time, because none needs another one to stop. They may still use the store, which closes after them.
   shutdown.add(
     () => metricsServer?.stop(),
     () => pipeline?.stop(),
@@ -206,7 +206,7 @@ export async function startCoordinator(
     () => selfReport.stop(),
     () => collateral.stop(),
   )
-  // Added last, so it runs first: requests under way are answered while every part still works.
+  // Added last, so it runs first: pending requests are answered while all parts still work.
   shutdown.add(() =>
     stopHttpServer(server, async () => {
       await app.stop()

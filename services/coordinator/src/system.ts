@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync } from 'node:crypto'
 
-/* Time and randomness of the machine. Tests bring their own. */
+/* The machine's time and randomness. Tests inject their own. */
 
 /** Milliseconds since 1970. */
 export type Clock = { now(): number }
@@ -15,7 +15,10 @@ export const systemClock: Clock = { now: () => Date.now() }
 
 export const systemRandom = createSystemRandom()
 
-/** Secrets and ids are short: each call of the system is for many of them. No byte is handed out twice, and none is kept once it is. */
+/**
+ * Fetches random bytes in blocks, because each system call is slow compared to the few bytes that a secret or id needs. Bytes are used once
+ * and then erased.
+ */
 function createSystemRandom(): Random {
   const pool = new Uint8Array(4_096)
   let used = pool.length
@@ -32,7 +35,7 @@ function createSystemRandom(): Random {
   }
 }
 
-/** These timers do not keep a process alive that has nothing else to do. */
+/** These timers don't keep an otherwise idle process alive. */
 export const systemSchedule: Schedule = (task, delayMs) => {
   const timer = setTimeout(task, delayMs)
   timer.unref()

@@ -1,9 +1,9 @@
 import type { ReleaseRequest } from '@countersign/protocol'
-import type { Decorate, Parts } from '../src/parts.ts'
+import type { Decorate, Dependencies } from '../src/dependencies.ts'
 
 /** Where a process can be killed: before or after a call of a part, perhaps only of one with certain parameters. */
 export type CrashPoint = {
-  part: keyof Parts | 'pinning' | 'publications'
+  part: keyof Dependencies | 'pinning' | 'publications'
   method: string
   when: 'before' | 'after'
   isAt?(...parameters: never[]): boolean
@@ -73,7 +73,7 @@ export function createCrash({ part, method, when, isAt }: CrashPoint, signal: 'S
   return (name, original) => {
     if (name === part) return wrap(original)
     if (name === 'pipeline' && (part === 'pinning' || part === 'publications')) {
-      const pipeline = original as Parts['pipeline']
+      const pipeline = original as Dependencies['pipeline']
       return { ...pipeline, [part]: wrap(pipeline[part]) } as typeof original
     }
     return original

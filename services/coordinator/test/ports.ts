@@ -167,7 +167,7 @@ export function createFakeProvider(identity: FakeIdentity, issuer = 'https://pro
     name,
     icon: drawIcon(name),
     async start(parameters) {
-      if (fake.isDown) throw new CoordinatorError('provider_unavailable', 'the provider cannot be reached')
+      if (fake.isDown) throw new CoordinatorError('provider_unavailable', 'the provider is unreachable')
       fake.started.push(parameters)
       const url = new URL('/authorize', issuer)
       url.search = new URLSearchParams({ state: parameters.state, nonce: parameters.nonce }).toString()

@@ -4,13 +4,13 @@ import { CoordinatorError } from '../errors.ts'
 
 /** An identity provider, by its id. */
 export type IdentityProvider = {
-  /** For people. */
+  /** Shown to users. */
   readonly name: string
   /** A `data:` URL. */
   readonly icon: string
   /**
-   * Where to send the browser. `mustChoose` has the provider ask who it is, though it may know somebody in this browser. Throws
-   * `provider_unavailable`.
+   * Returns the URL to send the browser to. With `mustChoose`, the provider asks for the account even if the browser is signed in there.
+   * Throws `provider_unavailable`.
    */
   start(parameters: { state: string; nonce: string; codeVerifier: string; mustChoose: boolean }): Promise<URL>
   /**
@@ -25,7 +25,7 @@ export type IdentityProvider = {
   }): Promise<ProviderUser | 'cancelled'>
 }
 
-/** Who somebody is, in the words of their provider. */
+/** The user's claims from the provider. */
 type ProviderUser = {
   idToken: string
   issuer: string
@@ -34,38 +34,38 @@ type ProviderUser = {
   name: string | null
 }
 
-/** What makes a provider ask who it is. */
+/** The `prompt` parameter. */
 export type Prompt = 'select_account' | 'login' | 'off'
 
 export type OidcProviderParameters = Pick<IdentityProvider, 'name' | 'icon'> & {
   issuer: string
   clientId: string
-  /** None for a public client: PKCE protects the exchange either way. A function where each exchange has its own. */
+  /** Undefined for a public client: PKCE protects the exchange in both cases. A function if each exchange needs a new secret. */
   clientSecret?: string | (() => string)
   /** Exactly as registered with the provider. */
   redirectUri: string
-  /** Of those who do not list what they take, and do not take `select_account`. */
+  /** For providers that don't list the values they support and don't support `select_account`. */
   prompt?: Prompt
   scope: string
-  /** How the answer comes back: a redirect with a query, or a form that the browser posts. */
+  /** How the provider responds: a redirect with a query, or a form that the browser posts. */
   responseMode: 'query' | 'form_post'
   fetch?: typeof globalThis.fetch
-  /** Lets a local provider speak plain http. Loopback only: everyone on the way could sign in as anyone. */
+  /** Allows http for a provider on loopback. Elsewhere, anyone on the network path could sign in as any user. */
   allowInsecure?: boolean
-  /** Told why its metadata cannot be had, for operators: no caller and no log gets it. */
+  /** Called with the reason why the provider's metadata is unavailable. Callers and logs don't get it. */
   onUnavailable?: (cause: unknown) => void
 }
 
 const TIMEOUT_SECONDS = 10
 const MAX_ID_TOKEN_LENGTH = 16_384
-/** For each answer, decompressed. Metadata of large providers has a few kilobytes. */
+/** Per response, decompressed. Metadata of large providers takes a few kilobytes. */
 const MAX_ANSWER_BYTES = 262_144
 
 type Profile = { email?: unknown; name?: unknown }
 
 /**
- * An OpenID Connect provider: authorization code with PKCE, `state`, `nonce` and `iss`. Its metadata is fetched at the first
- * sign-in, so that the service and the other providers work without it, and again after a failure.
+ * An OpenID Connect provider: authorization code with PKCE, `state`, `nonce` and `iss`. Fetches the metadata at the first sign-in, so that
+ * the service and other providers work without it. Fetches it again after a failure.
  */
 export function createOidcProvider(parameters: OidcProviderParameters): IdentityProvider {
   const { name, icon, clientId, clientSecret, redirectUri, scope, responseMode } = parameters
@@ -83,13 +83,13 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
   }
 
   async function discover() {
-    // Who the user is rests on the enclave, which checks the ID token's signature itself before any session exists.
+    // This client doesn't check the ID token's signature. The enclave does, before it opens a session.
     const configuration = await client.discovery(issuer, clientId, undefined, toClientAuth(clientSecret), {
       timeout: TIMEOUT_SECONDS,
       [client.customFetch]: createBoundedFetch(fetch),
       ...(issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : {}),
     })
-    // For Microsoft the library lets a placeholder stand for the tenant: then anybody's tenant could name our users.
+    // For Microsoft, the library accepts a placeholder for the tenant. Then any tenant could impersonate our users.
     if (new URL(configuration.serverMetadata().issuer).href !== issuer.href) throw unavailable()
     return configuration
   }
@@ -120,10 +120,10 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
     async finish({ callbackUrl, state, nonce, codeVerifier }) {
       const configuration = await getConfiguration()
       return exchange(async () => {
-        // The registered address with what the provider added: the host of the request is the caller's word.
-        const answered = new URL(redirectUri)
-        answered.search = callbackUrl.search
-        const tokens = await client.authorizationCodeGrant(configuration, answered, {
+        // Builds the callback URL from the registered address, because the caller controls the request's `Host`.
+        const registeredCallback = new URL(redirectUri)
+        registeredCallback.search = callbackUrl.search
+        const tokens = await client.authorizationCodeGrant(configuration, registeredCallback, {
           expectedState: state,
           expectedNonce: nonce,
           pkceCodeVerifier: codeVerifier,
@@ -132,10 +132,12 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
         const claims = tokens.claims()
         const idToken = tokens.id_token
         if (claims === undefined || idToken === undefined || idToken.length > MAX_ID_TOKEN_LENGTH) throw failed()
-        // It is a key in the database, so nothing of it can be left out.
-        if (UNWRITABLE.test(claims.sub)) throw failed('the provider gave a subject with control characters')
-        const said: Profile = { email: claims.email, name: claims.name }
-        const profile = hasEmail(said) ? said : await getUserInfo(configuration, tokens.access_token, claims.sub)
+        // The subject is a database key, so no character can be removed.
+        if (INVALID_CHARACTERS.test(claims.sub)) throw failed('the provider gave a subject with control characters')
+        const idTokenClaims: Profile = { email: claims.email, name: claims.name }
+        const profile = hasEmail(idTokenClaims)
+          ? idTokenClaims
+          : await getUserInfo(configuration, tokens.access_token, claims.sub)
         if (!hasEmail(profile)) throw failed('the provider gave no e-mail address')
         const name = toName(claims.name) ?? toName(profile.name)
         return { idToken, issuer: claims.iss, subject: claims.sub, email: profile.email, name }
@@ -144,7 +146,7 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
   }
 }
 
-/** In the body of the request, as all of them take it. */
+/** Sends the secret in the request body, which all these providers accept. */
 function toClientAuth(clientSecret: OidcProviderParameters['clientSecret']): client.ClientAuth {
   if (clientSecret === undefined) return client.None()
   return (as, { client_id }, body, headers) => {
@@ -153,14 +155,14 @@ function toClientAuth(clientSecret: OidcProviderParameters['clientSecret']): cli
   }
 }
 
-/** Has the provider ask who it is. Those that list what they take may know only the second, which asks for the password too. */
+/** Chooses the prompt that makes the provider ask for the account. Some providers support only `login`, which asks for the password, too. */
 function findPrompt(configuration: client.Configuration): Prompt {
   const { prompt_values_supported: supported } = configuration.serverMetadata()
-  const isTaken = (value: Prompt) => !Array.isArray(supported) || supported.includes(value)
-  return (['select_account', 'login'] as const).find(isTaken) ?? 'off'
+  const isSupported = (value: Prompt) => !Array.isArray(supported) || supported.includes(value)
+  return (['select_account', 'login'] as const).find(isSupported) ?? 'off'
 }
 
-/** Providers may keep what the scopes ask for out of the ID token: OpenID Connect Core §5.4. */
+/** Providers may omit requested claims from the ID token (OpenID Connect Core §5.4). */
 async function getUserInfo(
   configuration: client.Configuration,
   accessToken: string,
@@ -170,7 +172,7 @@ async function getUserInfo(
   return client.fetchUserInfo(configuration, accessToken, subject)
 }
 
-/** The library reads an answer whole, however long it is; so it gets only what fits. The time limit is in its signal. */
+/** The library reads a response of any length, so this limits it. The time limit is in the library's signal. */
 function createBoundedFetch(fetch: typeof globalThis.fetch): client.CustomFetch {
   return async (url, options) => {
     const { body, status, statusText, headers } = await fetch(url, options as RequestInit)
@@ -179,32 +181,32 @@ function createBoundedFetch(fetch: typeof globalThis.fetch): client.CustomFetch 
   }
 }
 
-/** Control characters and halves of characters: PostgreSQL takes no NUL, and none of them is part of a name or an address. */
-const UNWRITABLE = /[\p{Cc}\p{Cs}]/u
+/** Control characters and lone surrogates. PostgreSQL stores no NUL, and names and addresses contain none of them. */
+const INVALID_CHARACTERS = /[\p{Cc}\p{Cs}]/u
 
-/** E-mail addresses are shown, never used to identify users, so whether they are verified does not matter here. */
+/** E-mail addresses are only displayed, so unverified ones are accepted. */
 function hasEmail(profile: Profile): profile is Profile & { email: string } {
   const { email } = profile
-  if (typeof email !== 'string' || email.length > 320 || UNWRITABLE.test(email)) return false
+  if (typeof email !== 'string' || email.length > 320 || INVALID_CHARACTERS.test(email)) return false
   return /^[^\s@]+@[^\s@]+$/.test(email)
 }
 
-/** Only shown, so it is cleaned rather than refused. */
+/** The name is only displayed, so it is cleaned instead of rejected. */
 function toName(value: unknown): string | null {
   if (typeof value !== 'string') return null
-  const name = value.slice(0, 1000).replace(new RegExp(UNWRITABLE, 'gu'), '').trim().slice(0, 200)
-  return name.replace(new RegExp(UNWRITABLE, 'gu'), '') || null
+  const name = value.slice(0, 1000).replace(new RegExp(INVALID_CHARACTERS, 'gu'), '').trim().slice(0, 200)
+  return name.replace(new RegExp(INVALID_CHARACTERS, 'gu'), '') || null
 }
 
-/** What went wrong may quote a token or a code, so nothing of it is passed on: not as a cause either. */
+/** Runs the exchange. Drops the original error, even as a cause, because it may contain a token or a code. */
 async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser | 'cancelled'> {
   try {
     return await run()
   } catch (error) {
-    // By now the library has compared `state` and `iss`: these are the words of the provider that was asked.
+    // The library has already checked `state` and `iss`, so this error is from the right provider.
     if (error instanceof client.AuthorizationResponseError) return evaluateRefusal(error.error)
     if (isOutage(error)) throw unavailable()
-    // The operator's to mend, and no word about this user: the secret has expired, or is another.
+    // The client secret is wrong or has expired. The operator must fix it.
     if (error instanceof client.ResponseBodyError && CLIENT_REFUSALS.includes(error.error)) {
       throw unavailable(`the provider returned ${error.error}`)
     }
@@ -214,7 +216,7 @@ async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser 
 
 const CLIENT_REFUSALS = ['invalid_client', 'unauthorized_client']
 
-/** Node says `fetch failed` whatever was wrong with the way to the provider. */
+/** Node throws a `TypeError` with `fetch failed` for every connection failure. */
 function isOutage(error: unknown): boolean {
   if (error instanceof TypeError) return error.message === 'fetch failed'
   if (error instanceof client.ResponseBodyError) return error.status >= 500
@@ -224,7 +226,7 @@ function isOutage(error: unknown): boolean {
 
 function unavailable(details?: string) {
   const options = details === undefined ? {} : { details }
-  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', options)
+  return new CoordinatorError('provider_unavailable', 'the provider is unreachable', options)
 }
 
 function failed(details?: string) {
@@ -235,10 +237,10 @@ function failed(details?: string) {
 function parseIssuer(text: string, allowInsecure: boolean): URL {
   const url = new URL(text)
   if (url.protocol === 'https:' || (allowInsecure && isSafeUrl(url))) return url
-  throw new Error('an issuer must be https; plain http is for loopback alone')
+  throw new Error('invalid issuer: expected https, or http on loopback')
 }
 
-/** OAuth 2.0 (RFC 6749 §4.1.2.1) and OpenID Connect (§3.1.2.6): the only words of a provider that are passed on. */
+/** The provider's error codes that are passed on (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6). */
 const REFUSALS = [
   'invalid_request',
   'unauthorized_client',
@@ -250,18 +252,22 @@ const REFUSALS = [
   'account_selection_required',
 ]
 
-/** The second is Apple's word. */
+/** Apple returns the second one. */
 const CANCELLATIONS = ['access_denied', 'user_cancelled_authorize']
 
 const OUTAGES = ['server_error', 'temporarily_unavailable']
 
-/** What the `error` of a callback means. A user who changes their mind is no failure; the rest is thrown. */
+/** Returns `cancelled` if the user cancelled, and throws for all other errors. */
 export function evaluateRefusal(error: string): 'cancelled' {
   if (CANCELLATIONS.includes(error)) return 'cancelled'
   if (OUTAGES.includes(error)) {
     const details = `the provider returned ${error}`
-    throw new CoordinatorError('provider_unavailable', 'the provider cannot serve', { details })
+    throw new CoordinatorError('provider_unavailable', 'the provider is temporarily unavailable', { details })
   }
   const details = REFUSALS.includes(error) ? `the provider returned ${error}` : undefined
-  throw new CoordinatorError('oauth_refused', 'the provider refused', details === undefined ? {} : { details })
+  throw new CoordinatorError(
+    'oauth_refused',
+    'the provider returned an error',
+    details === undefined ? {} : { details },
+  )
 }

@@ -23,7 +23,7 @@ test('requests of one turn are one lookup, of the hashes of their secrets', asyn
   const lookups: Parameters<Store['findSigners']>[0][] = []
   const finder = create(async (parameters) => {
     lookups.push(parameters)
-    return parameters.asked.map(() => signer)
+    return parameters.queries.map(() => signer)
   })
   const [first, second] = await Promise.all([
     finder.find({ sid: SID, digest: DIGEST }),
@@ -60,8 +60,8 @@ test.each<[FoundSigner, string]>([
   await expect(create(async () => [found]).find({ sid: SID, digest: DIGEST })).rejects.toMatchObject({ code })
 })
 
-test('without a secret nobody is asked', async () => {
-  const finder = create(async () => Promise.reject(new Error('asked')))
+test('without a secret nobody is queries', async () => {
+  const finder = create(async () => Promise.reject(new Error('queries')))
   await expect(finder.find({ sid: undefined, digest: DIGEST })).rejects.toMatchObject({ code: 'not_authenticated' })
 })
 

@@ -8,17 +8,17 @@ import type { FoundSigner, Signer, SignerQuery } from '../store/signers.ts'
 import type { User } from '../store/users.ts'
 import type { Clock } from '../system.ts'
 
-/** Of the 32 bytes that the secret's hex spells, as the enclave has it in the grant. */
+/** Hashes the secret's 32 bytes, as the enclave does for the grant. */
 export function hashSid(sid: string): string {
   return hash('sha256', Buffer.from(sid, 'hex'), 'hex')
 }
 
-/** Who is signed in. `sid` goes to the enclave with each signing; the database never has it. */
+/** An authenticated user. Each signing sends `sid` to the enclave. The database never stores it. */
 export type SignedIn = { sid: string; session: Session; user: User }
 
 type GetSessionDeps = { store: Pick<Store, 'findSession'>; clock: Clock; sessionIdleMs: number }
 
-/** Throws `not_authenticated` or `session_expired`. An unknown secret and a missing one fail alike. */
+/** Throws `not_authenticated` or `session_expired`. A missing secret and an unknown one give the same error. */
 export async function getSession(deps: GetSessionDeps, { sid }: { sid: string | undefined }): Promise<SignedIn> {
   if (sid === undefined) throw notAuthenticated()
   const now = deps.clock.now()
@@ -33,10 +33,10 @@ function notAuthenticated() {
 }
 
 function sessionExpired() {
-  return new CoordinatorError('session_expired', 'the session is over')
+  return new CoordinatorError('session_expired', 'the session has expired')
 }
 
-/** `POST /auth/logout`: the session is gone for every copy of its cookie. */
+/** `POST /auth/logout`. Deletes the session, so that all copies of its cookie become invalid. */
 export async function logout(
   deps: { store: Pick<Store, 'deleteSession'> },
   { session }: Pick<SignedIn, 'session'>,
@@ -47,14 +47,14 @@ export async function logout(
 
 export type SignerFinder = {
   /** Throws `not_authenticated`, `session_expired`, `key_binding_mismatch` or `vault_not_found`. */
-  find(asked: Omit<SignerQuery, 'sidHash'> & { sid: string | undefined }): Promise<Signer & { sid: string }>
+  find(query: Omit<SignerQuery, 'sidHash'> & { sid: string | undefined }): Promise<Signer & { sid: string }>
 }
 
 const LIMIT = 256
 
 /**
- * Step 1 of signing: whose session it is, and which key. Requests that come while `slots` lookups are under way share the next. Unlike
- * signings, equal ones do not share an answer that is already on its way: it could be older than a sign-out.
+ * Step 1 of signing: finds the session's user and key. Requests that arrive while `slots` lookups are running share the next one. Unlike
+ * signings, a lookup never joins an equal one that is already running: its result could be older than a sign-out.
  */
 export function createSignerFinder(deps: {
   store: Pick<Store, 'findSigners'>
@@ -64,9 +64,9 @@ export function createSignerFinder(deps: {
 }): SignerFinder {
   const { store, clock, sessionIdleMs: idleMs, slots } = deps
   const gatherer = createGatherer<SignerQuery, Signer>({
-    async run(asked, { answer }) {
-      const found = await store.findSigners({ asked, now: clock.now(), idleMs })
-      for (const [index, request] of asked.entries()) {
+    async run(queries, { answer }) {
+      const found = await store.findSigners({ queries, now: clock.now(), idleMs })
+      for (const [index, request] of queries.entries()) {
         const signer = found[index]
         if (typeof signer === 'object') answer(request, { status: 'fulfilled', value: signer })
         else answer(request, { status: 'rejected', reason: toError(signer) })
@@ -76,9 +76,9 @@ export function createSignerFinder(deps: {
     slots,
   })
   return {
-    async find({ sid, ...asked }) {
+    async find({ sid, ...query }) {
       if (sid === undefined) throw notAuthenticated()
-      return { sid, ...(await gatherer.add({ sidHash: hashSid(sid), ...asked })) }
+      return { sid, ...(await gatherer.add({ sidHash: hashSid(sid), ...query })) }
     },
   }
 }
@@ -86,6 +86,6 @@ export function createSignerFinder(deps: {
 function toError(found: Exclude<FoundSigner, Signer>): CoordinatorError {
   if (found === undefined) return notAuthenticated()
   if (found === 'expired') return sessionExpired()
-  if (found === 'vault_not_found') return new CoordinatorError(found, 'there is no such vault')
+  if (found === 'vault_not_found') return new CoordinatorError(found, 'the user has no such vault')
   return new CoordinatorError('key_binding_mismatch', 'the key does not belong to this user')
 }

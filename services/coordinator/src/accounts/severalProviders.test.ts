@@ -124,9 +124,9 @@ describe('a provider that fails', () => {
     await user.get('/auth/google?canary', { 'x-request-id': 'd' })
     expect(linesOf(test)).toEqual([
       { ...line, requestId: 'a', code: 'oauth_refused', reason: 'the provider returned invalid_scope' },
-      { ...line, requestId: 'b', code: 'oauth_refused', reason: 'the provider refused' },
+      { ...line, requestId: 'b', code: 'oauth_refused', reason: 'the provider returned an error' },
       { ...line, requestId: 'c', code: 'provider_unavailable', reason: 'no keys' },
-      { ...line, requestId: 'd', code: 'provider_unavailable', reason: 'the provider cannot be reached' },
+      { ...line, requestId: 'd', code: 'provider_unavailable', reason: 'the provider is unreachable' },
     ])
   })
 

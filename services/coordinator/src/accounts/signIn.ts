@@ -10,20 +10,20 @@ import type { IdentityProvider } from './oidc.ts'
 import { hashSid } from './session.ts'
 import { type ProvisionWalletDeps, provisionWallet } from './wallet.ts'
 
-/** A sign-in must be over within this time. */
+/** Time limit for a sign-in. */
 export const LOGIN_TTL_MS = 600_000
 
-/** The OpenID Connect nonce that binds an ID token to the browser that has the login secret. The enclave computes it too. */
+/** The OpenID Connect nonce, which binds an ID token to the browser with the login secret. The enclave computes it, too. */
 function toLoginNonce(loginSecret: Uint8Array): string {
   return hash('sha256', toPreimage(preimages.login, { loginSecret }), 'base64url')
 }
 
-/** How the database knows a state. */
+/** The database stores only this hash of a state. */
 function hashState(state: string): string {
   return hash('sha256', state, 'hex')
 }
 
-/** Names the cookie, so that two tabs do not collide. */
+/** Part of the cookie's name, so that sign-ins in two tabs don't overwrite each other. */
 function toLoginId(stateHash: string): string {
   return stateHash.slice(0, 16)
 }
@@ -33,13 +33,13 @@ type StartLoginParameters = {
   providerId: string
   provider: IdentityProvider
   returnTo: string
-  /** Whether the provider is to ask who it is. */
+  /** Whether the provider must ask for the account. */
   mustChoose: boolean
 }
 
 /**
- * `GET /auth/:provider`. The login secret stays in the browser's cookie; the provider signs its hash, so that an ID token is
- * worth something only together with that browser.
+ * `GET /auth/:provider`. The login secret stays in the browser's cookie. The provider signs its hash, so an ID token is only valid together
+ * with this browser.
  */
 export async function startLogin(
   deps: StartLoginDeps,
@@ -51,7 +51,7 @@ export async function startLogin(
   const nonce = toLoginNonce(loginSecret)
   const stateHash = hashState(state)
   const id = toLoginId(stateHash)
-  // Before the row: a provider that cannot be reached leaves none behind.
+  // Runs before the login is stored, so an unreachable provider leaves no rows.
   const location = await provider.start({ state, nonce, codeVerifier, mustChoose })
   const expiresAt = deps.clock.now() + LOGIN_TTL_MS
   await deps.store.createLogin({ id, provider: providerId, stateHash, codeVerifier, nonce, returnTo, expiresAt })
@@ -59,7 +59,7 @@ export async function startLogin(
 }
 
 export type FinishLoginDeps = ProvisionWalletDeps & {
-  store: Pick<Store, 'takeLogin' | 'upsertUser' | 'createSession' | 'deleteSession'>
+  store: Pick<Store, 'consumeLogin' | 'upsertUser' | 'createSession' | 'deleteSession'>
   enclave: Pick<KeyEnclave, 'openSession'>
   clock: Clock
   log: Log
@@ -75,45 +75,45 @@ type FinishLoginParameters = {
   /** From the cookie named after this state. */
   loginSecret: string
   earlierSid: string | undefined
-  /** Called with the page that the sign-in came from, once that is known: a failure leads back to it too. */
+  /** Called with the page to return to, once it is known. Failures return there, too. */
   onReturnTo(returnTo: string): void
   requestId: string
 }
 
 type FinishLoginReturnType = {
-  /** Undefined where the user gave up. */
+  /** Undefined if the user cancelled. */
   cookie: { sid: string; ttlMs: number } | undefined
   returnTo: string
 }
 
-/** The id in the name of the cookie of a state; undefined for what cannot be a state of ours. */
+/** Returns the id in the name of a state's cookie, or undefined for a malformed state. */
 export function toStateId(state: string | undefined): string | undefined {
   return state !== undefined && /^[A-Za-z0-9_-]{43}$/.test(state) ? toLoginId(hashState(state)) : undefined
 }
 
 /**
- * `GET /auth/:provider/callback`: consumes the login, exchanges the code, and has the enclave open a session from the ID token
- * and the login secret. The session secret is new, so whatever was planted before sign-in is worth nothing after it.
+ * `GET /auth/:provider/callback`: deletes the stored login, exchanges the code, and makes the enclave open a session from the ID token and
+ * the login secret. The session secret is new, so a cookie that was planted before the sign-in is useless.
  */
 export async function finishLogin(
   deps: FinishLoginDeps,
   parameters: FinishLoginParameters,
 ): Promise<FinishLoginReturnType> {
   const { provider, callbackUrl, state, loginSecret, earlierSid } = parameters
-  const login = await takeLogin(deps, parameters)
+  const login = await consumeLogin(deps, parameters)
   const { codeVerifier, nonce } = login
-  const returnTo = toAllowedPage(deps.allowedOrigins, login)
+  const returnTo = checkReturnTo(deps.allowedOrigins, login)
   parameters.onReturnTo(returnTo)
   const answer = await provider.finish({ callbackUrl, state, nonce, codeVerifier })
-  if (answer === 'cancelled') return { cookie: undefined, returnTo: toUnfinished(returnTo, 'cancelled') }
+  if (answer === 'cancelled') return { cookie: undefined, returnTo: addOutcome(returnTo, 'cancelled') }
   const { idToken, issuer, subject, email, name } = answer
   if (email === '') throw new CoordinatorError('oauth_exchange_failed', 'the provider gave no e-mail address')
   const { sid, grant, keyId, address, expiresAt } = await deps.enclave.openSession({ idToken, loginSecret })
 
   const now = deps.clock.now()
   const user = await deps.store.upsertUser({ issuer, subject, email, name, kmsKeyId: keyId, now })
-  // A session that outlived its grant could do nothing but be refused.
-  const ends = Math.min(now + deps.sessionTtlMs, Date.parse(expiresAt))
+  // Without its grant, a session could not be used.
+  const expiresAtMs = Math.min(now + deps.sessionTtlMs, Date.parse(expiresAt))
   const session = {
     sidHash: hashSid(sid),
     userId: user.id,
@@ -122,36 +122,36 @@ export async function finishLogin(
     address,
     createdAt: now,
     lastSeenAt: now,
-    expiresAt: ends,
+    expiresAt: expiresAtMs,
   }
   if (earlierSid !== undefined) await deps.store.deleteSession(hashSid(earlierSid))
   await deps.store.createSession(session)
   try {
     await provisionWallet(deps, { user, session })
   } catch (error) {
-    // The user is signed in all the same; the SDK provisions when it finds no wallet.
+    // The sign-in succeeds anyway. The SDK creates the wallet when it finds none.
     deps.log.warn({
-      msg: 'Did not provision at sign-in',
+      msg: 'Could not create a wallet at sign-in',
       requestId: parameters.requestId,
       code: toPublicCode(error),
     })
   }
-  return { cookie: { sid, ttlMs: ends - now }, returnTo }
+  return { cookie: { sid, ttlMs: expiresAtMs - now }, returnTo }
 }
 
-async function takeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameters): Promise<Login> {
+async function consumeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameters): Promise<Login> {
   const { state, loginSecret, providerId } = parameters
   const stateHash = hashState(state)
   const now = deps.clock.now()
-  const login = await deps.store.takeLogin({ id: toLoginId(stateHash), stateHash, now })
-  // A callback of one provider must not finish what was started with another; nor one browser what another started.
+  const login = await deps.store.consumeLogin({ id: toLoginId(stateHash), stateHash, now })
+  // The callback must come from the provider and the browser that started the sign-in.
   const isOurs = login?.provider === providerId && login.stateHash === stateHash
   if (!isOurs || login.nonce !== toLoginNonce(Buffer.from(loginSecret, 'hex'))) throw stateInvalid()
   return login
 }
 
-/** Asked once more: whoever writes to the database could send people on to a page of theirs. */
-function toAllowedPage(allowedOrigins: readonly string[], { returnTo }: Login): string {
+/** Checks the page again: someone with write access to the database could have replaced it. */
+function checkReturnTo(allowedOrigins: readonly string[], { returnTo }: Login): string {
   if (allowedOrigins.includes(returnTo)) return returnTo
   try {
     return toReturnTo(allowedOrigins, [returnTo])
@@ -161,39 +161,39 @@ function toAllowedPage(allowedOrigins: readonly string[], { returnTo }: Login): 
 }
 
 export function stateInvalid() {
-  return new CoordinatorError('oauth_state_invalid', 'the sign-in is unknown or over')
+  return new CoordinatorError('oauth_state_invalid', 'the sign-in is unknown or has expired')
 }
 
-/** What pages are told in their query. */
+/** The query parameter that tells a page how its sign-in ended. */
 const OUTCOME = 'sign_in'
 
 /**
- * Where the browser goes after sign-in: a page on an allowed origin, or the first of these. The address is answered as the
- * parser read it, so that no browser can read another host into it than the one that was compared.
+ * Returns the page to return to after sign-in: a page on an allowed origin, by default the first origin. The result is the parsed URL, so
+ * that browsers see the same host that was compared.
  */
-export function toReturnTo(allowedOrigins: readonly string[], asked: readonly string[]): string {
-  const [text] = asked
+export function toReturnTo(allowedOrigins: readonly string[], values: readonly string[]): string {
+  const [text] = values
   if (text === undefined) {
     const [first] = allowedOrigins
     if (first === undefined) throw invalid()
     return first
   }
-  if (asked.length > 1 || !URL.canParse(text)) throw invalid()
+  if (values.length > 1 || !URL.canParse(text)) throw invalid()
   const url = new URL(text)
-  // The origin of a blob: URL is that of the page inside it.
+  // A blob: URL has the origin of the URL inside it.
   const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
   if (!isWeb || url.username !== '' || url.password !== '' || !allowedOrigins.includes(url.origin)) throw invalid()
-  // From a sign-in on the same page that came to nothing: the next one may not.
+  // Removes the outcome of an earlier sign-in on this page.
   if (url.searchParams.has(OUTCOME)) url.searchParams.delete(OUTCOME)
-  // As the parser wrote it, which may be longer: that is what is kept, and read again at the callback.
+  // Limits the parsed URL, which may be longer than the text, because it is the one that is stored and parsed again.
   if (url.href.length > MAX_RETURN_TO_LENGTH) {
     throw invalid(`return_to is longer than ${MAX_RETURN_TO_LENGTH} characters`)
   }
   return url.href
 }
 
-/** The same page, told that nobody is signed in: the user gave up, or was shown why it failed. */
-export function toUnfinished(returnTo: string, outcome: 'cancelled' | 'failed'): string {
+/** Adds the outcome to a page's URL after a cancelled or failed sign-in. */
+export function addOutcome(returnTo: string, outcome: 'cancelled' | 'failed'): string {
   const url = new URL(returnTo)
   url.searchParams.set(OUTCOME, outcome)
   return url.href

@@ -38,16 +38,16 @@ export type CreateVaultDeps = SignableTerms & {
 type CreateVaultParameters = { sid: string; session: Session; policy: unknown; address: Hex | undefined }
 
 export const MAX_VAULTS = 100
-/** How often the store is asked whether a worker has pinned the policy, and for how long. */
+/** How often and how long to check whether a worker has pinned the policy. */
 const POLL_MS = 200
-const PATIENCE_MS = 15_000
+const WAIT_MS = 15_000
 
 /**
- * `POST /vaults`. A lost policy is a lost key: the address is answered only once the policy's block was read back from where a worker
- * has pinned it. Asked again, it answers the vault that is there, even one that could not be made today, or goes on waiting. So it is
- * with one that the database has lost, for a caller who has its `address`: nobody is told that of a vault that was never made. Throws
- * `invalid_policy`, `too_many_vaults`, `policy_not_pinned`, `vault_not_found` where the address is another, and `key_binding_mismatch`
- * where the enclave derives another key than is stored.
+ * `POST /vaults`. Without its policy, a vault's key is lost, so this returns the address only after a worker has pinned the policy and read
+ * its block back. A repeated call returns the existing vault, even if new rules are no longer allowed, or continues to wait. A caller with
+ * the vault's `address` also restores a vault that the database has lost. The address proves that the vault existed. Throws `invalid_policy`,
+ * `too_many_vaults`, `policy_not_pinned`, `vault_not_found` if the address differs, and `key_binding_mismatch` if the stored key differs from
+ * the derived one.
  */
 export async function createVault(
   deps: CreateVaultDeps,
@@ -64,12 +64,12 @@ export async function createVault(
       const details = 'the user has no vault of this policy at this address'
       throw new CoordinatorError('vault_not_found', 'no such vault', { details })
     }
-    // Only now: it may have many sources of time, and who was never told the address is not to keep this thread busy with them.
+    // Checked after the address, because a policy may name many time sources. A caller without the address can't make the service check them.
     toPolicy(value, { isNew: false })
   }
-  const wanted = { userId, ...key, policy, limit: isKnown ? null : MAX_VAULTS, now: deps.clock.now() }
-  const vault = await waitUntilPinned(deps, await deps.store.createVault(wanted))
-  // By now it is what the database says, which was read again and again meanwhile.
+  const parameters = { userId, ...key, policy, limit: isKnown ? null : MAX_VAULTS, now: deps.clock.now() }
+  const vault = await waitUntilPinned(deps, await deps.store.createVault(parameters))
+  // `vault` now comes from the database.
   assertDerived(vault, key)
   if (vault.policy.text !== policy.text) throw vaultKeyChanged()
   return vault
@@ -111,7 +111,7 @@ function toPolicyProblem(error: unknown): unknown {
 async function waitUntilPinned({ store, schedule }: CreateVaultDeps, created: Vault): Promise<Vault> {
   const { userId, policy } = created
   let vault: Vault | undefined = created
-  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
+  for (let waitedMs = 0; waitedMs < WAIT_MS; waitedMs += POLL_MS) {
     if (vault?.isPinned) return vault
     await new Promise<void>((resolve) => schedule(resolve, POLL_MS))
     vault = await store.findVault({ userId, policyHash: policy.hash })
@@ -119,9 +119,9 @@ async function waitUntilPinned({ store, schedule }: CreateVaultDeps, created: Va
   throw new CoordinatorError('policy_not_pinned', 'the policy is not pinned yet')
 }
 
-/** A request to sign a transaction at its largest, without data and approvals. */
+/** Maximum size of a transaction request without data and approvals. */
 const REQUEST_BYTES = 1_024
-/** Browsers write some 150 bytes of client data, in which the longest text is the origin. All of it is hex. */
+/** Browsers write about 150 bytes of client data, most of it the origin. All of it is in hex. */
 const APPROVAL_BYTES = 1_024
 
 type SignableTerms = {
@@ -130,20 +130,20 @@ type SignableTerms = {
 }
 
 /**
- * Refuses a policy with something that this service could never sign: what is sent to the vault's address would be locked in. Throws
+ * Rejects a policy with a rule that this service could never sign for, because funds sent to the vault would be locked. Throws
  * `invalid_policy`.
  */
 function assertSignable(policy: Policy, { entropySources, chains }: SignableTerms): void {
-  if (!canTellTime(policy, entropySources)) throw unsignable('time names no source that this service takes samples of')
+  if (!canTellTime(policy, entropySources)) throw unsignable('time names no entropy source of this service')
   for (const [index, rule] of policy.rules.entries()) {
     if (!canSignOnChains(rule, chains)) throw unsignable(`rules[${index}]: this service does not sign for its chains`)
     if (countBodyBytes(rule) > MAX_BODY_BYTES) {
-      throw unsignable(`rules[${index}].words: a transaction with so many does not fit into a request`)
+      throw unsignable(`rules[${index}].words: such a transaction exceeds the size limit of a request`)
     }
   }
 }
 
-/** Of a request for what a rule allows, with the approvals that it asks for. */
+/** The size of a request for a transaction that the rule allows, with the required approvals. */
 function countBodyBytes(rule: Rule): number {
   const words = rule.kind === 'transaction' ? (rule.words ?? 0) : 0
   // `0x`, the selector and the words, in hex.
@@ -162,26 +162,26 @@ export type ListVaultsDeps = {
 type ListVaultsParameters = { sid: string; session: Pick<Session, 'userId' | 'grant'> }
 type VaultCheck = ListVaultsParameters & { vault: Vault; name: string }
 
-/** Beyond this the oldest are derived again. A hundred bytes each, about. */
+/** The number of cached checks, about a hundred bytes each. Above it, the oldest are dropped. */
 const MAX_VERIFIED = 10_000
-/** Calls of the enclave for lists at one time: those of signing and sign-in go by the same connections. */
+/** Concurrent calls to the enclave for lists. They share connections with signing and sign-in. */
 const SLOTS = 4
 
 /**
- * `GET /vaults`, oldest first. People pay to what is listed, so each vault is what the enclave derives, once in a session: the session secret is
- * what no thief of the database has. Throws `key_binding_mismatch`.
+ * `GET /vaults`, oldest first. Users pay to the listed addresses, so each vault is derived again by the enclave, once per session. A thief of
+ * the database lacks the session secret. Throws `key_binding_mismatch`.
  */
 export function createListVaults({ store, enclave }: ListVaultsDeps) {
   /** Hashes of session and vault. */
   const verified = new Set<string>()
   const checks = createGatherer<VaultCheck, void>({
-    async run(asked, { answer }) {
-      for (const one of asked) {
+    async run(requests, { answer }) {
+      for (const one of requests) {
         await verify(one)
         answer(one, { status: 'fulfilled', value: undefined })
       }
     },
-    // Lists that are asked for at the same time wait for one call.
+    // Concurrent lists of the same vault share one call.
     keyOf: ({ name }) => name,
     limit: 1,
     slots: SLOTS,
@@ -196,20 +196,20 @@ export function createListVaults({ store, enclave }: ListVaultsDeps) {
 
   return async (parameters: ListVaultsParameters): Promise<Vault[]> => {
     const vaults = await store.listVaults(parameters.session.userId)
-    // One after the other: where the enclave does not answer, one call says so.
+    // One at a time: if the enclave doesn't respond, only one call fails.
     for (const vault of vaults) {
-      const name = toName(parameters.sid, vault)
+      const name = toCheckKey(parameters.sid, vault)
       if (!verified.has(name)) await checks.add({ ...parameters, vault, name })
     }
     return vaults
   }
 }
 
-function toName(sid: string, { address, kmsKeyId, policy }: Vault): string {
+function toCheckKey(sid: string, { address, kmsKeyId, policy }: Vault): string {
   return hash('sha256', JSON.stringify([sid, address, kmsKeyId, policy.hash, policy.text]), 'base64')
 }
 
-/** The public part of a vault: never its key id or its user. */
+/** The public part of a vault, without its key id and user. */
 export function toVaultInfo({ address, createdAt, policy: { hash, text } }: Vault): VaultInfo {
   return {
     address,
@@ -226,11 +226,11 @@ type DeriveVaultKeyParameters = {
   sid: string
   grant: string
   policy: StoredPolicy
-  /** A vault that exists has its key, whatever the enclave would say of its rules today. */
+  /** Whether the vault already exists. If so, the enclave derives its key even if new rules are no longer allowed. */
   isKnown: boolean
 }
 
-/** What the enclave derives for the user of the session. Throws `invalid_policy` where no such vault may be made. */
+/** Derives the vault's key for the session's user. Throws `invalid_policy` if the enclave rejects a new vault with this policy. */
 async function deriveVaultKey(
   enclave: Pick<KeyEnclave, 'deriveVault'>,
   { sid, grant, policy, isKnown }: DeriveVaultKeyParameters,
@@ -243,7 +243,7 @@ async function deriveVaultKey(
   return { address, kmsKeyId }
 }
 
-/** People pay to the address of a vault, so what the database says of it must be what the enclave derives. Throws `key_binding_mismatch`. */
+/** Users pay to a vault's address, so the stored address must equal the derived one. Throws `key_binding_mismatch`. */
 function assertDerived({ address, kmsKeyId }: VaultKey, derived: VaultKey): void {
   if (address !== derived.address || kmsKeyId !== derived.kmsKeyId) throw vaultKeyChanged()
 }

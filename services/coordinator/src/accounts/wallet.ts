@@ -14,8 +14,8 @@ export type ProvisionWalletDeps = {
 }
 
 /**
- * `POST /wallet/provision`. The enclave named key and address when it opened the session; what is made here is their record,
- * with a fresh sample as its witness. Asked again, it answers what is there and draws nothing.
+ * `POST /wallet/provision`. The enclave returned key and address when it opened the session. This stores them with a fresh entropy sample. A
+ * repeated call returns the existing wallet and uses no sample.
  */
 export async function provisionWallet(
   deps: ProvisionWalletDeps,
@@ -43,13 +43,16 @@ export async function getWallet(
   return toWalletInfo(wallet)
 }
 
-/** The enclave named the address when it opened the session. A row that has another was changed by hand: what is paid there is lost. */
+/**
+ * Compares with the address that the enclave returned when it opened the session. A different row was changed by hand, and payments to its
+ * address would be lost.
+ */
 function assertOwnAddress(wallet: Pick<Wallet, 'address'>, session: Pick<Session, 'address'>): void {
   if (wallet.address === session.address) return
   throw new CoordinatorError('key_binding_mismatch', 'wallet and session have different addresses')
 }
 
-/** The public part of a wallet: never its key id or its user. */
+/** The public part of a wallet, without its key id and user. */
 export function toWalletInfo({ address, createdAt, provenance }: Wallet): WalletInfo {
   const { entropyHash, entropySig, satelliteSource } = provenance
   return {
@@ -61,7 +64,7 @@ export function toWalletInfo({ address, createdAt, provenance }: Wallet): Wallet
 
 type ListTransactionsParameters = {
   userId: string
-  /** As they stand in the query; each may be there once. */
+  /** All values in the query. Each parameter may occur once. */
   limits: readonly string[]
   cursors: readonly string[]
 }
@@ -71,8 +74,8 @@ const MAX_LIMIT = 100
 const MAX_ID = 2n ** 63n - 1n
 
 /**
- * `GET /wallet/transactions`: the signatures of a user, newest first. A cursor is a position in the order of all signatures, and
- * nothing more: whose list it comes from makes no difference, and newer signatures come before it.
+ * `GET /wallet/transactions`: the user's signatures, newest first. A cursor is a position among the signatures of all users, so it reveals
+ * and authorizes nothing.
  */
 export async function listTransactions(
   deps: { store: Pick<Store, 'listTransactions'> },
@@ -104,8 +107,8 @@ export function parseCursor([text, ...rest]: readonly string[]): string | undefi
   if (text === undefined) return undefined
   const bytes = Buffer.from(text, 'base64url')
   const id = bytes.length === 8 ? bytes.readBigUInt64BE() : 0n
-  // The decoder is lenient; only what we would write ourselves is read.
-  if (rest.length > 0 || id < 1n || id > MAX_ID || toCursor(id) !== text) throw invalidRequest('cursor is none of ours')
+  // The decoder is lenient, so only the canonical encoding is accepted.
+  if (rest.length > 0 || id < 1n || id > MAX_ID || toCursor(id) !== text) throw invalidRequest('invalid cursor')
   return id.toString()
 }
 

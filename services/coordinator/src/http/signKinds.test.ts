@@ -227,7 +227,7 @@ describe('what is public afterwards', () => {
     const asked: unknown[] = []
     const { findSigners } = store
     store.findSigners = (parameters) => {
-      asked.push(...parameters.asked.map(({ digest }) => digest))
+      asked.push(...parameters.queries.map(({ digest }) => digest))
       return findSigners(parameters)
     }
     await user.post(path, calls[path])

@@ -82,7 +82,7 @@ test('a page that is marked as mock is sent whole when a stop has waited for it'
   const stopped = stop()
   // It waits for the page by now.
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
-  gate.reject(new CoordinatorError('provider_unavailable', 'the provider cannot be reached'))
+  gate.reject(new CoordinatorError('provider_unavailable', 'the provider is unreachable'))
   const text = await page.read()
   expect(text).toContain(MOCK_SENTENCE)
   expect(text).toContain('</html>')

@@ -143,7 +143,7 @@ describe('POST /vaults', () => {
     expect(await problemOf(await create(by(beacon)))).toEqual({
       status: 400,
       code: 'invalid_policy',
-      detail: 'time names no source that this service takes samples of',
+      detail: 'time names no entropy source of this service',
     })
     expect(store.rows.vaults.size).toBe(0)
     expect((await create(by(beacon, satellite))).status).toBe(201)
@@ -171,7 +171,7 @@ describe('POST /vaults', () => {
     expect(await problemOf(await create(withWords(most + 1)))).toEqual({
       status: 400,
       code: 'invalid_policy',
-      detail: 'rules[0].words: a transaction with so many does not fit into a request',
+      detail: 'rules[0].words: such a transaction exceeds the size limit of a request',
     })
     expect(store.rows.vaults.size).toBe(0)
     const { address: wallet } = (await (await create(withWords(most))).json()) as VaultInfo

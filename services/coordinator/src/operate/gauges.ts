@@ -17,7 +17,7 @@ export type GaugeDeps = {
   countOpenProofs(): Promise<ProofCount[]>
   countWebhooks(): Promise<WebhookCount[]>
   countConnections(): ConnectionCount
-  /** The folder whose disk is measured, if there is one. */
+  /** The folder whose disk is measured. Undefined: no disk metrics. */
   dataDir: string
   /** Only for coordinators. */
   signing?: SigningGaugeDeps

@@ -10,7 +10,7 @@ const confirmed: Proof = { ...completeProof, receipt: Buffer.from('{}') }
 const moved: Proof = { ...confirmed, onchainTxHash: `0x${'44'.repeat(32)}`, onchainBlockNumber: 6 }
 const final: Proof = { ...moved, isFinal: true }
 
-function create({ maxKeptBytes }: { maxKeptBytes?: number } = {}) {
+function create({ maxCacheBytes }: { maxCacheBytes?: number } = {}) {
   const store = createMemoryStore()
   const set = (proof: Proof) => void store.rows.proofs.set(proof.slug, proof)
   set(confirmed)
@@ -18,7 +18,7 @@ function create({ maxKeptBytes }: { maxKeptBytes?: number } = {}) {
     const reader = createProofReader({
       store,
       ipfsGatewayUrl: undefined,
-      ...(maxKeptBytes === undefined ? {} : { maxKeptBytes }),
+      ...(maxCacheBytes === undefined ? {} : { maxCacheBytes }),
     })
     return async (wanted = slug) => JSON.parse((await reader.read(wanted)).latin1).onchainBlockNumber as unknown
   }
@@ -108,7 +108,7 @@ describe('reading proofs', () => {
 
   test('the bytes that are kept are bounded; the one unused for longest goes first', async () => {
     const receipt = Buffer.from(JSON.stringify('x'.repeat(8_000)))
-    const { read, set, store } = create({ maxKeptBytes: 30_000 })
+    const { read, set, store } = create({ maxCacheBytes: 30_000 })
     const [one, two, three, four] = [1, 2, 3, 4].map(toSlug) as [string, string, string, string]
     for (const each of [one, two, three, four]) set({ ...final, slug: each, receipt })
     for (const each of [one, two, three, one, four]) await read(each)
@@ -120,7 +120,7 @@ describe('reading proofs', () => {
   })
 
   test('one that is larger than all that may be kept is answered, and not kept', async () => {
-    const { read, set, counts } = create({ maxKeptBytes: 100 })
+    const { read, set, counts } = create({ maxCacheBytes: 100 })
     set(final)
     expect([await read(), await read(), counts()]).toEqual([6, 6, [2, 0]])
   })

@@ -5,64 +5,67 @@ import type { ProofState } from '../store/proofs.ts'
 import { type ProofView, proofNotFound, toProofView, toStateKey } from './proofView.ts'
 
 export type ProofReader = {
-  /** `GET /proof/:slug`. Returns a kept, final proof without a promise. Rejects with `proof_not_found` if the slug is malformed or has no proof. */
+  /**
+   * `GET /proof/:slug`. Returns a cached, final proof without a promise. Rejects with `proof_not_found` if the slug is malformed or has no
+   * proof.
+   */
   read(slug: string): ProofView | Promise<ProofView>
 }
 
-/** By the slug as the database has it. That of a caller may be a piece of a long address, all of which it would keep. */
-type Kept = { slug: string; view: ProofView; state: string }
+/** Uses the slug from the database. A caller's slug may be a slice of a longer string, which it would keep in memory. */
+type CachedView = { slug: string; view: ProofView; state: string }
 
-/** Some 600 proofs of version 1. Most are read to their end once, by who asked for them, so that more would hold little that is asked for again. */
-const MAX_KEPT_BYTES = 16 * 1024 * 1024
-/** Of a kept view beside its bytes. */
+/** About 600 proofs of version 1. Most proofs are only requested by one caller while they are new, so a larger cache would help little. */
+const MAX_CACHE_BYTES = 16 * 1024 * 1024
+/** Memory per cached view in addition to its bytes. */
 const OVERHEAD_BYTES = 1024
 
 const LIMIT = 256
 const SLOTS = 2
 
 /**
- * Keeps the answers of complete proofs. A final one never changes again, by a rule of the database, and is answered without a look
- * at it. The event of any other may move with a reorganisation, which another process sees, so that its state is looked up for every
- * read: in one statement for all that come while two are under way, and never in one that began before the read.
+ * Caches complete proofs. A final proof never changes, so it is returned without a database query. A reorganization can move the event of any
+ * other proof, and another process notices it, so every read checks the state in the database. Reads that arrive while two queries are
+ * running share the next query.
  */
 export function createProofReader(deps: {
   store: Pick<Store, 'findProof' | 'findProofStates'>
   ipfsGatewayUrl: string | undefined
-  maxKeptBytes?: number
+  maxCacheBytes?: number
 }): ProofReader {
-  const { store, ipfsGatewayUrl, maxKeptBytes = MAX_KEPT_BYTES } = deps
-  // In the order of use, so that the first is the one unused for longest.
-  const kept = new Map<string, Kept>()
-  let keptBytes = 0
+  const { store, ipfsGatewayUrl, maxCacheBytes = MAX_CACHE_BYTES } = deps
+  // In order of use: the first is the least recently used.
+  const cache = new Map<string, CachedView>()
+  let cachedBytes = 0
 
   const states = createGatherer<{ slug: string }, ProofState | undefined>({
-    async run(asked, { answer }) {
-      const found = await store.findProofStates([...new Set(asked.map(({ slug }) => slug))])
+    async run(requests, { answer }) {
+      const found = await store.findProofStates([...new Set(requests.map(({ slug }) => slug))])
       const bySlug = new Map(found.map((state) => [state.slug, state]))
-      for (const one of asked) answer(one, { status: 'fulfilled', value: bySlug.get(one.slug) })
+      for (const one of requests) answer(one, { status: 'fulfilled', value: bySlug.get(one.slug) })
     },
     limit: LIMIT,
     slots: SLOTS,
   })
 
-  function keep(one: Kept) {
+  function add(one: CachedView) {
     drop(one.slug)
-    kept.set(one.slug, one)
-    keptBytes += sizeOf(one)
-    for (const oldest of kept.keys()) {
-      if (keptBytes <= maxKeptBytes) break
+    cache.set(one.slug, one)
+    cachedBytes += sizeOf(one)
+    for (const oldest of cache.keys()) {
+      if (cachedBytes <= maxCacheBytes) break
       drop(oldest)
     }
   }
 
   function drop(slug: string) {
-    const one = kept.get(slug)
+    const one = cache.get(slug)
     if (one === undefined) return
-    kept.delete(slug)
-    keptBytes -= sizeOf(one)
+    cache.delete(slug)
+    cachedBytes -= sizeOf(one)
   }
 
-  async function isCurrent({ slug, state }: Kept): Promise<boolean> {
+  async function isCurrent({ slug, state }: CachedView): Promise<boolean> {
     const found = await states.add({ slug })
     return found !== undefined && toStateKey(found) === state
   }
@@ -71,19 +74,19 @@ export function createProofReader(deps: {
     const proof = isSlug(slug) ? await store.findProof(slug) : undefined
     if (proof === undefined) throw proofNotFound()
     const view = toProofView(proof, ipfsGatewayUrl)
-    if (view.status === 'complete') keep({ slug: proof.slug, view, state: toStateKey(proof) })
+    if (view.status === 'complete') add({ slug: proof.slug, view, state: toStateKey(proof) })
     return view
   }
 
   return {
     read(slug) {
-      const one = kept.get(slug)
+      const one = cache.get(slug)
       if (one === undefined) return load(slug)
-      kept.delete(slug)
-      kept.set(one.slug, one)
-      return one.view.isFinal ? one.view : isCurrent(one).then((isIt) => (isIt ? one.view : load(slug)))
+      cache.delete(slug)
+      cache.set(one.slug, one)
+      return one.view.isFinal ? one.view : isCurrent(one).then((isSame) => (isSame ? one.view : load(slug)))
     },
   }
 }
 
-const sizeOf = ({ view }: Kept) => view.latin1.length + OVERHEAD_BYTES
+const sizeOf = ({ view }: CachedView) => view.latin1.length + OVERHEAD_BYTES

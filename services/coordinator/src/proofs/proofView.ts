@@ -3,13 +3,13 @@ import type { ProofPayload, ProofStatus, SignatureKind } from '@countersign/prot
 import { CoordinatorError } from '../errors.ts'
 import type { Proof, ProofState } from '../store/proofs.ts'
 
-/** A payload as it is sent. Its version changes when anything in it does. */
+/** A serialized payload. Its version changes whenever the payload does. */
 export type ProofView = {
   status: ProofStatus
   isFinal: boolean
   /**
-   * A character for each byte (latin1). A string is in V8's heap: buffers that are kept for long would be scattered over the C heap,
-   * between those of sockets, so that it never shrinks.
+   * One character per byte (latin1). As a string it is in V8's heap. Long-lived buffers would fragment the C heap, which would then never
+   * shrink.
    */
   latin1: string
   version: string
@@ -21,7 +21,10 @@ export function toProofView(proof: Proof, ipfsGatewayUrl: string | undefined): P
   return { status: proof.status, isFinal: proof.isFinal, latin1: bytes.toString('latin1'), version }
 }
 
-/** The nulls of specification §2 and §3, whatever a row holds already: frozen bytes are no published receipt. */
+/**
+ * Members that specification §2 and §3 define as null stay null, even if the row has a value already: bytes that are not pinned yet are not a
+ * published receipt.
+ */
 function toBytes(proof: Proof, ipfsGatewayUrl: string | undefined): Buffer {
   const isPinned = proof.status !== 'pending_pin' && proof.status !== 'pin_failed'
   const ipfsCid = isPinned ? proof.ipfsCid : null
@@ -39,7 +42,7 @@ function toBytes(proof: Proof, ipfsGatewayUrl: string | undefined): Buffer {
     kmsQuoteVerified: proof.kmsQuoteVerified,
   }
   const after: Pick<ProofPayload, 'createdAt'> = { createdAt: new Date(proof.createdAt).toISOString() }
-  // Canonical JSON is what writing it again would give.
+  // Inserts the stored bytes. Serializing the receipt again would give the same, because they are canonical JSON.
   return Buffer.concat([
     Buffer.from(`${JSON.stringify(before).slice(0, -1)},"receipt":`),
     (isPinned && proof.receipt) || NULL,
@@ -49,7 +52,7 @@ function toBytes(proof: Proof, ipfsGatewayUrl: string | undefined): Buffer {
 
 const NULL = Buffer.from('null')
 
-/** Transactions have no such member: specification §2 fixes theirs. */
+/** Specification §2 fixes the members for transactions, so they have no `kind`. */
 function toKindMember(kind: SignatureKind): Pick<ProofPayload, 'kind'> {
   return kind === 'transaction' ? {} : { kind }
 }
@@ -58,11 +61,11 @@ function toIpfsUrl(cid: string, gatewayUrl: string | undefined): string {
   return gatewayUrl === undefined ? `ipfs://${cid}` : `${gatewayUrl.replace(/\/+$/, '')}/ipfs/${cid}`
 }
 
-/** All that ever changes of a row. */
+/** All values of a row that can change. */
 export function toStateKey({ status, ipfsCid, onchainTxHash, onchainBlockNumber, isFinal }: ProofState): string {
   return JSON.stringify([status, ipfsCid, onchainTxHash, onchainBlockNumber, isFinal])
 }
 
 export function proofNotFound() {
-  return new CoordinatorError('proof_not_found', 'there is no such proof')
+  return new CoordinatorError('proof_not_found', 'no such proof')
 }

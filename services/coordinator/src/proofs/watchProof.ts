@@ -11,23 +11,23 @@ type ProofWatcherDeps = {
   ipfsGatewayUrl: string | undefined
   schedule: Schedule
   log: Pick<Log, 'warn'>
-  /** From the end of one look to the next. */
+  /** From the end of one poll to the start of the next. */
   pollMs?: number
 }
 
 export type ProofWatcher = {
   /**
-   * Calls `onView` with the proof as it is now, and at each change, until it is terminal. Resolves after the first call with
-   * what ends the watch. Throws `proof_not_found`, as reading it does.
+   * Calls `onView` with the current proof and after each change, until its status is terminal. Resolves after the first call with a function
+   * that ends the watch. Throws `proof_not_found`.
    */
   watch(parameters: { slug: string; onView(view: ProofView): void }): Promise<() => void>
-  /** Ends all of them; later ones are refused with `shutting_down`. */
+  /** Ends all watches. Rejects later ones with `shutting_down`. */
   stop(): void
 }
 
 type Watched = {
   slug: string
-  /** Each listener with the version it was last given. */
+  /** Each listener with the last version that it received. */
   listeners: Map<(view: ProofView) => void, string | undefined>
   state: string | undefined
   loading: Promise<void> | undefined
@@ -43,8 +43,8 @@ const createWatched = (slug: string): Watched => ({
 })
 
 /**
- * Watches proofs for all listeners: one small query for all of them in each round, and a proof is read whole only when it has
- * changed. Without listeners there are no queries. Workers may be other processes, so the database is where changes are seen.
+ * Watches proofs for all listeners. Polls the states of all watched proofs with one query, and reads a proof only if it has changed. Doesn't
+ * poll without listeners. It polls the database because workers may be other processes.
  */
 export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
   const { store, ipfsGatewayUrl, schedule, log, pollMs = 1000 } = deps
@@ -76,13 +76,13 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
       isFailing = false
       for (const state of states) {
         const watched = watches.get(state.slug)
-        // One that is being read is looked at again in the next round.
+        // A proof that is still loading is checked again in the next round.
         if (watched === undefined || watched.loading !== undefined || watched.state === toStateKey(state)) continue
-        // Not awaited: a receipt that IPFS is slow to give would hold up everybody's next round.
+        // Not awaited, because a receipt that IPFS returns slowly would delay the next round of all proofs.
         void reload(watched)
       }
     } catch (error) {
-      // The listeners go on waiting. One line for each outage is enough.
+      // The listeners keep waiting. Each outage is logged once.
       if (!isFailing) log.warn({ msg: 'Could not read changes of proofs', code: toPublicCode(error) })
       isFailing = true
     } finally {
@@ -91,7 +91,7 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
     }
   }
 
-  /** The next round tries again. One line for each proof that cannot be read is enough. */
+  /** The next round retries. A proof that can't be read is logged once. */
   async function reload(watched: Watched) {
     try {
       await load(watched)
@@ -102,7 +102,7 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
     }
   }
 
-  /** One at a time for each proof, so that an older answer never comes after a newer one. */
+  /** Loads a proof once at a time, so that listeners get its versions in order. */
   function load(watched: Watched): Promise<void> {
     watched.loading ??= read(watched)
     return watched.loading
@@ -114,7 +114,7 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
       if (proof === undefined) throw proofNotFound()
       if (!isStopped) notify(watched, proof)
     } finally {
-      // In the same turn as the notification: a listener that comes later has to read again.
+      // Cleared in the same turn as the notification, so that a listener added later loads the proof again.
       watched.loading = undefined
     }
   }

@@ -11,7 +11,7 @@ export type WithReceiptsDeps = {
   store: Pick<Store, 'findProof' | 'findProofStates'>
   rebuild: RebuildReceipt
   log: Pick<Log, 'warn'>
-  /** From the request for a receipt to its bytes. */
+  /** Time limit for rebuilding a receipt. */
   timeoutMs?: number
 }
 
@@ -20,13 +20,15 @@ type Dropped = { slug: string; cid: string; signal: AbortSignal }
 
 const TIMEOUT_MS = 10_000
 
-/** Receipts that are rebuilt at one time, and how many may wait: anyone can ask for old proofs, and each takes a connection and the thread. */
+/**
+ * Concurrent and waiting rebuilds. Anyone can request old proofs, and each rebuild takes a database connection and time on the main thread.
+ */
 const SLOTS = 2
 const MAX_WAITING = 512
 
 /**
- * The same store, with the receipts that left the database. Each is rebuilt once for all callers that ask for it meanwhile. Throws
- * `receipt_unavailable` if its rows do not give it, or not in time: never another receipt, and never none.
+ * Wraps a store so that it also returns receipts that were deleted from the database. Rebuilds a receipt once for all concurrent callers.
+ * Throws `receipt_unavailable` if it can't be rebuilt with the same CID, or not in time.
  */
 export function withReceipts(deps: WithReceiptsDeps): WithReceiptsDeps['store'] {
   const { store, rebuild, log, timeoutMs = TIMEOUT_MS } = deps
@@ -34,11 +36,11 @@ export function withReceipts(deps: WithReceiptsDeps): WithReceiptsDeps['store'] 
   const rebuilds = createGatherer<Dropped, Bytes>({
     limit: 1,
     slots: SLOTS,
-    async run([asked], { answer }) {
-      if (asked === undefined) return
-      // Rebuilding one takes a millisecond of a thread that may sign, which comes first.
+    async run([dropped], { answer }) {
+      if (dropped === undefined) return
+      // A rebuild blocks the main thread for a millisecond, so pending signatures run first.
       await setImmediate()
-      answer(asked, { status: 'fulfilled', value: await rebuildPublished(asked) })
+      answer(dropped, { status: 'fulfilled', value: await rebuildPublished(dropped) })
     },
   })
 
@@ -46,11 +48,11 @@ export function withReceipts(deps: WithReceiptsDeps): WithReceiptsDeps['store'] 
     try {
       const rebuilt = await untilAborted(signal, () => rebuild(slug))
       if (rebuilt?.cid === cid) return rebuilt.bytes
-      throw unavailable('this release would write it otherwise')
+      throw unavailable('this release builds other bytes')
     } catch (error) {
       if (error instanceof CoordinatorError && error.code === 'database_unavailable') throw error
       log.warn({ msg: 'Could not rebuild a receipt', slug, cid, ...toReason(error) })
-      throw unavailable('its rows do not give it now')
+      throw unavailable('it can’t be rebuilt from its rows')
     }
   }
 
@@ -59,9 +61,9 @@ export function withReceipts(deps: WithReceiptsDeps): WithReceiptsDeps['store'] 
     if (shared !== undefined) return shared
     if (pending.size >= SLOTS + MAX_WAITING) throw unavailable('too many receipts are being rebuilt')
     const signal = AbortSignal.timeout(timeoutMs)
-    const begun = rebuilds.add({ slug, cid, signal }).finally(() => pending.delete(slug))
-    pending.set(slug, begun)
-    return begun
+    const rebuilding = rebuilds.add({ slug, cid, signal }).finally(() => pending.delete(slug))
+    pending.set(slug, rebuilding)
+    return rebuilding
   }
 
   return {

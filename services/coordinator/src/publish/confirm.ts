@@ -119,7 +119,7 @@ async function completePending(
     if (events === 'unknown') return false
     if (events === 'absent') {
       const { chain, publisher } = run
-      // A worker whose key isn't the publisher's can't judge another account's revert.
+      // A worker whose key isn't the publisher's can't check another account's revert.
       if (publisher === undefined && publication.account !== chain.account) return false
       const isRefused = publication.account !== publisher
       if (await store.revert({ ...at, isRefused })) log.warn({ msg: 'A publication reverted', hash })

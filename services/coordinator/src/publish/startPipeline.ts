@@ -1,5 +1,5 @@
 import type { Log } from '@countersign/service'
-import { type Decorate, keepOriginal } from '../parts.ts'
+import { type Decorate, keepOriginal } from '../dependencies.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { type Clock, type Schedule, systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'

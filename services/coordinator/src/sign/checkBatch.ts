@@ -25,7 +25,7 @@ export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
   releaser: Pick<Releaser, 'begin'>
 }
 
-/** What one quote covers, and the collateral used to verify it. */
+/** The batch that a quote covers, and the collateral used to verify it. */
 export type VerifiedBatch = Omit<
   SigningBatch,
   'collateral' | 'selfAttestation' | 'coordinatorMode' | 'release' | 'log'
@@ -55,11 +55,11 @@ export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   return (batch, terms, { at: times, ...use }) => {
     // Evidence is valid from and to whole seconds. With times rounded to seconds, calls that share a quote share the result.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
-    const judged = { batch, terms, at, logKey: use.logKey }
-    const earlier = known.find((one) => isSame(one, judged))
+    const verification = { batch, terms, at, logKey: use.logKey }
+    const earlier = known.find((one) => isSame(one, verification))
     if (earlier !== undefined) return earlier.verified
     const verified = verifyBatch(deps, { batch, terms, use: { at, ...use } })
-    known = [...known, { ...judged, verified }].slice(-MAX_KNOWN)
+    known = [...known, { ...verification, verified }].slice(-MAX_KNOWN)
     verified.catch(() => {
       known = known.filter((one) => one.verified !== verified)
     })

@@ -23,7 +23,7 @@ import type { SignatureClaim } from './checkSignatures.ts'
 import { toSigned } from './contents.ts'
 import type { CheckedItem, SignJob } from './job.ts'
 
-/** What the statement must contain. */
+/** The expected values of a statement. */
 type SignedJob = Pick<SignJob<'item' | 'leaf' | 'time'>, 'content' | 'address' | 'item' | 'leaf' | 'time'>
 
 /** Checks that the statement answers the request and is in the batch that the quote covers. Throws `attestation_invalid`. */

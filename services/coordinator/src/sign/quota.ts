@@ -75,27 +75,27 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
     }
     let end = () => {}
     const over = new Promise<void>((resolve) => (end = resolve))
-    const asked: PendingSignature = { requests: 1, over, end, retryAfterMs: Promise.resolve(0) }
-    ofUser.set(key, asked)
-    asked.retryAfterMs = admit(userId, key, ofUser)
-    return asked
+    const pending: PendingSignature = { requests: 1, over, end, retryAfterMs: Promise.resolve(0) }
+    ofUser.set(key, pending)
+    pending.retryAfterMs = admit(userId, key, ofUser)
+    return pending
   }
 
-  function leave(userId: string, key: Key, asked: PendingSignature) {
-    asked.requests -= 1
-    if (asked.requests > 0) return
+  function leave(userId: string, key: Key, pending: PendingSignature) {
+    pending.requests -= 1
+    if (pending.requests > 0) return
     const ofUser = users.get(userId)
     ofUser?.delete(key)
     if (ofUser?.size === 0) users.delete(userId)
-    asked.end()
+    pending.end()
   }
 
   return {
     async run({ userId, walletId, digest, onRefused }, sign) {
       const key = digest === undefined ? Symbol('off-chain') : `${walletId} ${digest}`
-      const asked = ask(userId, key)
+      const pending = ask(userId, key)
       try {
-        const retryAfterMs = await asked.retryAfterMs
+        const retryAfterMs = await pending.retryAfterMs
         if (retryAfterMs > 0) {
           onRefused(Math.ceil(retryAfterMs / 1000))
           throw new CoordinatorError('quota_spent', 'the quota of signatures is spent', {
@@ -104,7 +104,7 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
         }
         return await sign()
       } finally {
-        leave(userId, key, asked)
+        leave(userId, key, pending)
       }
     },
   }

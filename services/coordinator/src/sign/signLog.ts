@@ -207,7 +207,7 @@ const toLeafHash = ({ leaf }: LeafJob) => leaf.hash
 /** Stops waiting for work that takes longer, and ignores its result. */
 function createLimit(schedule: Schedule, limitMs: number) {
   const over = Promise.withResolvers<never>()
-  // Prevents an unhandled rejection if no one is waiting.
+  // Prevents an unhandled rejection if no caller is waiting.
   over.promise.catch(() => {})
   const end = schedule(() => over.reject(logUnavailable('it took too long')), limitMs)
   return { hold: <Result>(work: Promise<Result>) => Promise.race([work, over.promise]), end }

@@ -58,7 +58,7 @@ export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
 }
 
 /**
- * The latest time that a sample could have now, from a source that the policy accepts if there is one. A payment that isn't due at that time
+ * The latest time that a sample could have now, from a source that the policy accepts, if the service has such a source. A payment that isn't due at that time
  * isn't due at all.
  */
 function toLatestSample(policy: Policy, sources: readonly EntropySetting[], now: number): TimedSample | undefined {

@@ -6,7 +6,7 @@ import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Tables } from './tables.ts'
 
-/** What the signings of a batch share: a quote, collateral, and an attestation of the coordinator. */
+/** Data that the signings of a batch share: a quote, collateral, and an attestation of the coordinator. */
 export type SigningBatch = {
   bootId: string
   sequence: number

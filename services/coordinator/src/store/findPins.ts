@@ -35,7 +35,7 @@ export type ReleaseRecords = {
   signatures: { ed25519: Bytes; mlDsa65: Bytes }
 }
 
-/** Everything that a receipt is made from, except CIDs, which follow from the bytes. */
+/** All content of a receipt, except CIDs, which follow from the bytes. */
 export type PinRecords =
   | ({ version: 1 } & Omit<ReceiptRecords, 'batch'> & {
         batch: Omit<ReceiptRecords['batch'], 'collateral'>

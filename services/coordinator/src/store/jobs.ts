@@ -53,7 +53,7 @@ type NewJob = { data: object; startAfter?: number }
 
 type JobsOptions = { pipelineDelayMs: number; isWorker?: boolean | undefined; log?: Pick<Log, 'warn'> | undefined }
 
-/** What the signing statement needs from the job queue. */
+/** The parts of the job queue that the signing statement needs. */
 export type Jobs = {
   /**
    * SQL that writes pin jobs for the `slug`s of a relation. It is part of the statement that inserts the proofs, so proofs and jobs are

@@ -52,8 +52,8 @@ export function createNodeReader(db: Kysely<Tables>, maxNodes = MAX_NODES): Fetc
   return async (hash, nodes) => {
     const toKey = ({ level, index }: TreeNode) => `${hash}/${level}/${index}`
     // Read the cache now: loading other nodes may evict these.
-    const asked = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node))]))
-    const unknown = nodes.filter((node) => asked.get(toKey(node)) === undefined)
+    const found = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node))]))
+    const unknown = nodes.filter((node) => found.get(toKey(node)) === undefined)
     const ranges = unknown.map(({ level, index }) => {
       const width = 2 ** (level % TILE_HEIGHT)
       return { level: Math.floor(level / TILE_HEIGHT), first: index * width, width }
@@ -63,14 +63,14 @@ export function createNodeReader(db: Kysely<Tables>, maxNodes = MAX_NODES): Fetc
       // Copy, because a slice would keep the whole buffer in memory.
       const node = new Uint8Array(hashTree(decodeTile(read[place] as Uint8Array, width)))
       const key = toKey(unknown[place] as TreeNode)
-      asked.set(key, node)
+      found.set(key, node)
       known.set(key, node)
     }
     for (const oldest of known.keys()) {
       if (known.size <= maxNodes) break
       known.delete(oldest)
     }
-    return (node) => asked.get(toKey(node)) as Uint8Array
+    return (node) => found.get(toKey(node)) as Uint8Array
   }
 }
 

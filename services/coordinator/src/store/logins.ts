@@ -32,7 +32,7 @@ export async function createLogin(db: Kysely<Tables>, login: Login): Promise<voi
 }
 
 /** A wrong state deletes nothing, so a caller that knows only the id can't break another user's sign-in. */
-export async function takeLogin(
+export async function consumeLogin(
   db: Kysely<Tables>,
   { id, stateHash, now }: { id: string; stateHash: string; now: number },
 ): Promise<Login | undefined> {

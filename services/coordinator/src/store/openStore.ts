@@ -4,7 +4,7 @@ import { createCollateralCache } from './collateralCache.ts'
 import { bind, guard } from './databaseError.ts'
 import { createSampleClaims } from './entropySamples.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
-import { createLogin, takeLogin } from './logins.ts'
+import { consumeLogin, createLogin } from './logins.ts'
 import { createLogStore } from './logs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore } from './pinning.ts'
@@ -34,7 +34,7 @@ type OpenStoreOptions = OpenDatabaseOptions & {
 export function createStore({ database, jobs }: { database: Database; jobs: Jobs }) {
   const { db } = database
   return {
-    ...bind(db, { createLogin, takeLogin, upsertUser, createSession, findSession, deleteSession }),
+    ...bind(db, { createLogin, consumeLogin, upsertUser, createSession, findSession, deleteSession }),
     ...bind(db, { findWallet, createWallet, findVault, listVaults, findSigners, findSignedAt }),
     ...bind(db, { findProof, findProofStates, listTransactions, ping }),
     ...bind({ db, jobs }, { createVault }),

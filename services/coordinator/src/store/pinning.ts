@@ -26,15 +26,15 @@ type PinningDeps = {
 }
 
 /**
- * What the pin stage reads and writes. Concurrent calls of one kind share the next statement. Failures of the database itself throw
+ * Reads and writes of the pin stage. Concurrent calls of one kind share the next statement. Failures of the database itself throw
  * `database_unavailable`.
  */
 export function createPinningStore(deps: PinningDeps) {
   const { db } = deps
   const fetchNodes = createNodeReader(db)
   const findPin = gatherCalls(
-    guard((asked: readonly { slug: string }[]) => {
-      const slugs = asked.map(({ slug }) => slug)
+    guard((proofs: readonly { slug: string }[]) => {
+      const slugs = proofs.map(({ slug }) => slug)
       return findPins(db, slugs, fetchNodes)
     }),
     { limit: MAX_FOUND },

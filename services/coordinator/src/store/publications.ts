@@ -33,7 +33,7 @@ export type PublicationTransaction = {
   maxPriorityFeePerGas: bigint
 }
 
-/** What is needed to send a transaction. */
+/** Everything needed to send a transaction. */
 export type SignedTransaction = Pick<PublicationTransaction, 'hash' | 'raw' | 'kind'>
 
 export type StoredTransaction = PublicationTransaction & {
@@ -67,7 +67,7 @@ const MAX_DUE = 200
 const CONFIRM_AFTER_S = 1
 
 /**
- * What the publish and confirm stages read and write. Each change depends on the state that the caller has read, and returns whether it was
+ * Reads and writes of the publish and confirm stages. Each change depends on the state that the caller has read, and returns whether it was
  * made. Failures of the database itself throw `database_unavailable`.
  */
 export function createPublicationStore(deps: Deps) {

@@ -35,7 +35,7 @@ describe('signers', () => {
     return { user, session, wallet, signer, asked: { sidHash: session.sidHash, digest: DIGEST } }
   }
   const find = (asked: readonly { sidHash: string; digest: `0x${string}` }[], now = NOW) =>
-    subject.store.findSigners({ asked, now, idleMs: IDLE_MS })
+    subject.store.findSigners({ queries: asked, now, idleMs: IDLE_MS })
 
   test('each that is asked is answered in its place: known, unknown, expired, without a wallet, and known again', async () => {
     const [known, expired, bare] = [

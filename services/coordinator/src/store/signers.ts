@@ -40,7 +40,7 @@ type SignerRow = {
   wallet_id: string | null
   wallet_key_id: string | null
   wallet_address: string | null
-  asked_wallet: string | null
+  query_wallet: string | null
   policy_hash: string | null
   policy: string | null
   signature: string | null
@@ -48,7 +48,7 @@ type SignerRow = {
 }
 
 export type FindSignersParameters = {
-  asked: readonly SignerQuery[]
+  queries: readonly SignerQuery[]
   now: number
   idleMs: number
 }
@@ -60,44 +60,44 @@ export type FindSignersParameters = {
  */
 export async function findSigners(
   db: Kysely<Tables>,
-  { asked, now, idleMs }: FindSignersParameters,
+  { queries, now, idleMs }: FindSignersParameters,
 ): Promise<FoundSigner[]> {
-  const list = (read: (one: SignerQuery) => string | null) => toList(asked.map(read), 'text')
+  const list = (read: (one: SignerQuery) => string | null) => toList(queries.map(read), 'text')
   const { rows } = await sql<SignerRow>`${sql.raw(PREPARED)}
-    select asked.position::int4, asked.sid_hash, s.user_id, s.grant_token,
+    select queries.position::int4, queries.sid_hash, s.user_id, s.grant_token,
       extract(epoch from s.last_seen_at)::float8 * 1000 as last_seen_at,
       extract(epoch from s.expires_at)::float8 * 1000 as expires_at,
       encode(s.key_id, 'hex') as key_id, encode(u.kms_key_id, 'hex') as user_key_id, encode(s.address, 'hex') as address,
       w.id as wallet_id, encode(w.kms_key_id, 'hex') as wallet_key_id, encode(w.address, 'hex') as wallet_address,
-      asked.wallet as asked_wallet, encode(w.policy_hash, 'hex') as policy_hash, convert_from(r.bytes, 'utf8') as policy,
+      queries.wallet as query_wallet, encode(w.policy_hash, 'hex') as policy_hash, convert_from(r.bytes, 'utf8') as policy,
       encode(p.signature, 'hex') as signature, p.slug
     from unnest(
       ${list(({ sidHash }) => sidHash)}, ${list(({ digest }) => toDigitsOrNull(digest))},
       ${list(({ wallet }) => toDigitsOrNull(wallet))}
-    ) with ordinality as asked (sid_hash, digest, wallet, position)
+    ) with ordinality as queries (sid_hash, digest, wallet, position)
     join lateral (
-      select * from sessions where sessions.sid_hash = decode(asked.sid_hash, 'hex') offset 0
+      select * from sessions where sessions.sid_hash = decode(queries.sid_hash, 'hex') offset 0
     ) as s on true
     join lateral (select kms_key_id from users where id = s.user_id offset 0) as u on true
     left join lateral (
       select id, kms_key_id, address, policy_hash from wallets
-      where wallets.user_id = s.user_id and policy_hash is null and asked.wallet is null
+      where wallets.user_id = s.user_id and policy_hash is null and queries.wallet is null
       union all
       select id, kms_key_id, address, policy_hash from wallets
-      where wallets.user_id = s.user_id and address = decode(asked.wallet, 'hex')
+      where wallets.user_id = s.user_id and address = decode(queries.wallet, 'hex')
       offset 0
     ) as w on true
     left join lateral (
       select bytes from policies where hash = w.policy_hash and pinned_at is not null offset 0
     ) as r on true
     left join lateral (
-      select signing_id, signing_lookups.slug from signing_lookups where request = to_request(w.id, decode(asked.digest, 'hex')) offset 0
+      select signing_id, signing_lookups.slug from signing_lookups where request = to_request(w.id, decode(queries.digest, 'hex')) offset 0
     ) as l on true
     left join lateral (
       select l.slug, signings.signature from signings
-      where signings.id = l.signing_id and wallet_id = w.id and signings.digest = decode(asked.digest, 'hex') offset 0
+      where signings.id = l.signing_id and wallet_id = w.id and signings.digest = decode(queries.digest, 'hex') offset 0
     ) as p on true`.execute(db)
-  const found = new Array<FoundSigner>(asked.length).fill(undefined)
+  const found = new Array<FoundSigner>(queries.length).fill(undefined)
   const seen = new Set<string>()
   for (const row of rows) {
     const isOver = now >= row.expires_at || now >= row.last_seen_at + idleMs
@@ -113,7 +113,7 @@ function toSigner(row: SignerRow): FoundSigner {
   if (row.key_id !== row.user_key_id) return 'key_binding_mismatch'
   const { user_id: userId, grant_token: grant, key_id: keyId, wallet_id: walletId } = row
   const signer = { userId, grant, keyId, address: `0x${row.address}` as const }
-  if (walletId === null && row.asked_wallet !== null) return 'vault_not_found'
+  if (walletId === null && row.query_wallet !== null) return 'vault_not_found'
   if (walletId === null) return { ...signer, walletId: undefined, signed: undefined }
   const signed = row.slug === null ? undefined : { signature: toSignature(row.signature), slug: row.slug }
   if (row.policy_hash !== null) return toVaultSigner({ ...signer, walletId, signed }, row)

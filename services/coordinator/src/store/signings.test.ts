@@ -277,7 +277,7 @@ describe('signings', () => {
 
   test('nothing asked is nothing answered', async () => {
     expect(await subject.store.insertSignings({ batch: createTestBatch(), signings: [], now: NOW })).toEqual([])
-    expect(await subject.store.findSigners({ asked: [], now: NOW, idleMs: 1000 })).toEqual([])
+    expect(await subject.store.findSigners({ queries: [], now: NOW, idleMs: 1000 })).toEqual([])
     expect(await subject.store.findProof('unknown')).toBeUndefined()
   })
 

@@ -336,7 +336,7 @@ function toLogNote({ origin, note: text }: NonNullable<SigningBatch['log']>): Lo
   return { hash: hash('sha256', text, 'buffer'), size: checkpoint.size, text }
 }
 
-/** What two coordinators with the same batch must agree on. Both received it from one enclave. */
+/** Values that two coordinators with the same batch must agree on. Both received it from one enclave. */
 function hashBatchContent(batch: SigningBatch): Buffer {
   const { bootId, sequence, previous, leaves, quote, eventLog, mode, measurement, config, logKey } = batch
   const content = {

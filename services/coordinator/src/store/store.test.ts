@@ -43,7 +43,7 @@ describe('the store', () => {
   describe('logins', () => {
     test('of 20 callbacks one takes the login', async () => {
       const login = await createLogin()
-      const takes = Array.from({ length: 20 }, () => subject.store.takeLogin({ ...login, now: NOW }))
+      const takes = Array.from({ length: 20 }, () => subject.store.consumeLogin({ ...login, now: NOW }))
       const taken = (await Promise.all(takes)).filter((answer) => answer !== undefined)
       expect(taken).toEqual([login])
     })
@@ -51,15 +51,15 @@ describe('the store', () => {
     test('a wrong state takes nothing and spoils nothing', async () => {
       const login = await createLogin()
       const wrong = { id: login.id, stateHash: randomHex(32), now: NOW }
-      expect(await subject.store.takeLogin(wrong)).toBeUndefined()
-      expect(await subject.store.takeLogin({ ...login, now: NOW })).toEqual(login)
+      expect(await subject.store.consumeLogin(wrong)).toBeUndefined()
+      expect(await subject.store.consumeLogin({ ...login, now: NOW })).toEqual(login)
     })
 
     test('a login ends at its time, to the millisecond', async () => {
       const late = await createLogin()
-      expect(await subject.store.takeLogin({ ...late, now: late.expiresAt })).toBeUndefined()
+      expect(await subject.store.consumeLogin({ ...late, now: late.expiresAt })).toBeUndefined()
       const inTime = await createLogin()
-      expect(await subject.store.takeLogin({ ...inTime, now: inTime.expiresAt - 1 })).toEqual(inTime)
+      expect(await subject.store.consumeLogin({ ...inTime, now: inTime.expiresAt - 1 })).toEqual(inTime)
     })
   })
 

@@ -53,7 +53,7 @@ describe('prepared statements on PostgreSQL', () => {
         sidHash: session.sidHash,
         digest: signing.statement.digest,
       }))
-      await store.findSigners({ asked, now: NOW, idleMs: 7_200_000 })
+      await store.findSigners({ queries: asked, now: NOW, idleMs: 7_200_000 })
       await store.findProofStates([signing.slug])
       await store.claimSamples([createTestWitness()], NOW)
       // A new one each time: it keeps what it has read.

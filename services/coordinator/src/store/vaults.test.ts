@@ -123,7 +123,11 @@ describe('vaults', () => {
     const { id: walletId, address, kmsKeyId: keyId, policy } = await subject.store.createVault(asked)
     const find = async (sidHash: string, wallet?: `0x${string}`) =>
       (
-        await subject.store.findSigners({ asked: [{ sidHash, digest: undefined, wallet }], now: NOW, idleMs: IDLE_MS })
+        await subject.store.findSigners({
+          queries: [{ sidHash, digest: undefined, wallet }],
+          now: NOW,
+          idleMs: IDLE_MS,
+        })
       )[0]
     const { sidHash, grant } = owner.session
     expect(await find(sidHash, address)).toBe('vault_not_found')
@@ -172,7 +176,7 @@ describe('vaults', () => {
     expect(own?.records).not.toHaveProperty('approvals')
     const digest = first[0]?.digest ?? undefined
     const found = await subject.store.findSigners({
-      asked: [{ sidHash: session.sidHash, digest, wallet: vault.address }],
+      queries: [{ sidHash: session.sidHash, digest, wallet: vault.address }],
       now: NOW,
       idleMs: IDLE_MS,
     })

@@ -16,7 +16,7 @@ export type Vault = {
   kmsKeyId: string
   createdAt: number
   policy: StoredPolicy
-  /** Whether the policy's pinned block was read back. Before that, no one is shown the address. */
+  /** Whether the policy's pinned block was read back. Before that, the address must not be shown. */
   isPinned: boolean
 }
 

@@ -34,7 +34,7 @@ const MAX_FORGOTTEN = 5_000
 /** The lock for deleting webhooks. */
 const FORGET_LOCK = 0x77_68_6b_02
 
-/** What workers read and write to deliver webhooks. Failures of the database itself throw `database_unavailable`. */
+/** Reads and writes of workers that deliver webhooks. Failures of the database itself throw `database_unavailable`. */
 export function createWebhookStore(db: Kysely<Tables>) {
   return {
     ...bind(db, { register, claim, countInactive, forget }),

@@ -82,7 +82,7 @@ const loopbackFetch: typeof fetch = async (input, init) => {
 }
 
 /** Runs the doctor in this process. */
-export function examineWith(
+export function runDoctorWith(
   env: Settings,
   args: readonly string[] = [],
   clock: Clock = systemClock,

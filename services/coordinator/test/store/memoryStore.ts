@@ -57,7 +57,7 @@ export function createMemoryStore() {
       if (rows.logins.has(login.id)) throw new CoordinatorError('internal', 'a login of this id is there')
       rows.logins.set(login.id, login)
     },
-    async takeLogin({ id, stateHash, now }) {
+    async consumeLogin({ id, stateHash, now }) {
       write()
       const login = rows.logins.get(id)
       if (login === undefined || login.stateHash !== stateHash) return undefined
@@ -148,8 +148,8 @@ export function createMemoryStore() {
       })
     },
 
-    async findSigners({ asked, now, idleMs }) {
-      const found = await Promise.all(asked.map(({ sidHash }) => store.findSession({ sidHash, now, idleMs })))
+    async findSigners({ queries, now, idleMs }) {
+      const found = await Promise.all(queries.map(({ sidHash }) => store.findSession({ sidHash, now, idleMs })))
       return found.map((signedIn, index) => {
         if (signedIn === undefined || signedIn === 'expired') return signedIn
         const { grant, keyId, address, userId } = signedIn.session
@@ -157,14 +157,14 @@ export function createMemoryStore() {
         if (wallet !== undefined && (wallet.kmsKeyId !== keyId || wallet.address !== address)) {
           return 'key_binding_mismatch'
         }
-        const asking = asked[index]
+        const query = queries[index]
         const findSigned = (walletId: string | undefined) => {
-          const { signature = null, slug } = rows.signed.get(`${walletId}/${asking?.digest}`) ?? {}
+          const { signature = null, slug } = rows.signed.get(`${walletId}/${query?.digest}`) ?? {}
           return slug ? { signature, slug } : undefined
         }
         const signer = { userId, grant, keyId, address, walletId: wallet?.id, signed: findSigned(wallet?.id) }
-        if (asking?.wallet === undefined || (wallet && asking.wallet === wallet.address)) return signer
-        const vault = rows.vaults.get(asking.wallet)
+        if (query?.wallet === undefined || (wallet && query.wallet === wallet.address)) return signer
+        const vault = rows.vaults.get(query.wallet)
         if (vault?.userId !== userId || !vault.isPinned) return 'vault_not_found'
         const { id, kmsKeyId, policy } = vault
         const own = { keyId: kmsKeyId, address: vault.address, walletId: id, policy, signed: findSigned(id) }

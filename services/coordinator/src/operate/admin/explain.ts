@@ -2,7 +2,7 @@ import type { InspectedProof } from '../../store/proofs.ts'
 import type { RetentionCount } from '../../store/retention.ts'
 import type { InspectedWebhook } from '../../store/webhooks.ts'
 
-/** What each failure means and what to do. */
+/** The meaning of each failure, and what to do. */
 const advice: Readonly<Record<string, string>> = {
   pin_unavailable: 'the pin service is unreachable or fails: check it and IPFS_API_URL',
   pin_refused: 'the pin service rejects the request: check IPFS_API_TOKEN and its account',

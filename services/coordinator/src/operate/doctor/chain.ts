@@ -78,10 +78,10 @@ export function evaluateBalance(parameters: { account: string; balance: bigint; 
   const { account, balance, price } = parameters
   const count = price === 0n ? FEW : balance / price
   const ether = (Number((balance * 1_000_000n) / WEI) / 1_000_000).toString()
-  const mend = `Send funds to ${account}.`
-  if (count < 1n) return fault(`${ether} ether, not enough for one publication at current fees`, mend)
+  const fix = `Send funds to ${account}.`
+  if (count < 1n) return fault(`${ether} ether, not enough for one publication at current fees`, fix)
   const text = `${ether} ether, enough for about ${count} publications of one proof at twice the current fees`
-  return count < FEW ? warning(text, mend) : ok(text)
+  return count < FEW ? warning(text, fix) : ok(text)
 }
 
 export function evaluateHead({ ageMs, isLocal }: { ageMs: number; isLocal: boolean }): Finding {
@@ -90,8 +90,8 @@ export function evaluateHead({ ageMs, isLocal }: { ageMs: number; isLocal: boole
   if (isLocal || ageMs < OLD_MS)
     return ok(`the newest block is ${minutes < 1 ? 'less than a minute' : `${minutes} minutes`} old`)
   const text = `the newest block is ${minutes} minutes old`
-  const mend = 'Check whether the node at RPC_URL follows the chain, or use another one.'
-  return ageMs < TOO_OLD_MS ? warning(text, mend) : fault(text, mend)
+  const fix = 'Check whether the node at RPC_URL follows the chain, or use another one.'
+  return ageMs < TOO_OLD_MS ? warning(text, fix) : fault(text, fix)
 }
 
 function describeError({ code, details = '', message }: ChainError): Finding {
@@ -100,7 +100,7 @@ function describeError({ code, details = '', message }: ChainError): Finding {
   const known = explain(details.split(': ').at(-1))
   return fault(
     known === undefined ? text : `the RPC: ${known.text}`,
-    `${known?.mend ?? 'Check that it is a working RPC and that its key is valid'}, in RPC_URL.`,
+    `${known?.fix ?? 'Check that it is a working RPC and that its key is valid'}, in RPC_URL.`,
   )
 }
 

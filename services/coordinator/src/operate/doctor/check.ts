@@ -6,8 +6,8 @@ import type { Clock } from '../../system.ts'
 /** For `skipped`, `text` gives the reason. */
 export type State = 'ok' | 'warning' | 'fault' | 'skipped'
 
-/** What a check found, and how to fix it, in one line each without secrets. */
-export type Finding = { state: State; text: string; mend?: string }
+/** The result of a check and its fix, in one line each without secrets. */
+export type Finding = { state: State; text: string; fix?: string }
 
 export type NamedFinding = Finding & { name: CheckName }
 
@@ -17,7 +17,7 @@ export type Check = {
   settings?: RegExp
   /** Checks that must succeed first. */
   needs?: readonly CheckName[]
-  /** Checks that run first, whatever their result. Selecting this check selects them too. */
+  /** Checks that run first, even if they fail. Selecting this check selects them too. */
   uses?: readonly CheckName[]
   /** Like `uses`, but doesn't select them. */
   after?: readonly CheckName[]
@@ -59,8 +59,8 @@ export type Context = {
 }
 
 export const ok = (text: string): Finding => ({ state: 'ok', text })
-export const warning = (text: string, mend: string): Finding => ({ state: 'warning', text, mend })
-export const fault = (text: string, mend: string): Finding => ({ state: 'fault', text, mend })
+export const warning = (text: string, fix: string): Finding => ({ state: 'warning', text, fix })
+export const fault = (text: string, fix: string): Finding => ({ state: 'fault', text, fix })
 export const skipped = (why: string): Finding => ({ state: 'skipped', text: why })
 
 /** Every check in the order of the report, with its description. */

@@ -64,10 +64,10 @@ export function evaluateTimes(seen: readonly SeenTime[]): Finding | Finding[] {
   if (seen.length === 0) return skipped('no checked server reported its time')
   const sorted = seen.toSorted((left, right) => left.aheadMs - right.aheadMs)
   const middle = sorted[Math.floor(sorted.length / 2)] as SeenTime
-  const mend = 'Synchronize this machine’s clock with NTP (chrony, systemd-timesyncd).'
+  const fix = 'Synchronize this machine’s clock with NTP (chrony, systemd-timesyncd).'
   if (isOff(middle, SAMPLE_TOLERANCE_MS)) {
     const text = `this machine’s clock is ${toText(-middle.aheadMs)} the clock of ${middle.source}`
-    return isOff(middle, CALLER_TOLERANCE_MS) ? fault(`${text}; enclaves reject its calls`, mend) : warning(text, mend)
+    return isOff(middle, CALLER_TOLERANCE_MS) ? fault(`${text}; enclaves reject its calls`, fix) : warning(text, fix)
   }
   const odd = seen.filter((each) => isOff(each, SAMPLE_TOLERANCE_MS))
   if (odd.length === 0) return ok(`agrees with ${seen.map(({ source }) => source).join(', ')}`)

@@ -7,11 +7,11 @@ import { connectPostgres, type Database } from '../../store/openDatabase.ts'
 import { type Check, type Context, type Finding, fault, ok, warning } from './check.ts'
 import { describeError, explain, findCode } from './reasons.ts'
 
-/** What other checks read from the database, if it is available. */
+/** Reads that other checks need, if the database is available. */
 export type DatabaseView = {
   /** Read-only. */
   collateralCache: CollateralCache
-  /** The CID of a pinned receipt, if there is one. */
+  /** Returns the CID of a pinned receipt, or undefined. */
   findPinnedCid(): Promise<string | undefined>
 }
 
@@ -62,13 +62,13 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
       open(databaseUrl).db,
     )
     const mode = url.searchParams.get('sslmode') ?? ''
-    const mend = 'Add ?sslmode=verify-full to DATABASE_URL, and &sslrootcert=FILE for your own authority.'
+    const fix = 'Add ?sslmode=verify-full to DATABASE_URL, and &sslrootcert=FILE for your own authority.'
     if (rows[0]?.ssl !== true) {
       if (isLocal(url)) return ok('not encrypted, but local')
-      return warning('the connection to the database is not encrypted', `${mend} Within one guest, ignore this.`)
+      return warning('the connection to the database is not encrypted', `${fix} Within one guest, ignore this.`)
     }
     const isOpen = mode === 'no-verify' || url.searchParams.get('uselibpqcompat') === 'true'
-    if (isOpen && mode !== 'verify-full') return warning('encrypted, but the server’s identity is not verified', mend)
+    if (isOpen && mode !== 'verify-full') return warning('encrypted, but the server’s identity is not verified', fix)
     return ok('encrypted')
   }
 
@@ -126,7 +126,7 @@ function describeRefusal(error: unknown, where: string): Finding {
   const known = REFUSALS[code ?? '']
   if (known !== undefined) return fault(`${where}: ${known[0]}`, known[1])
   const reached = explain(code)
-  if (reached !== undefined) return fault(`${where}: ${reached.text}`, `${reached.mend}, in DATABASE_URL.`)
+  if (reached !== undefined) return fault(`${where}: ${reached.text}`, `${reached.fix}, in DATABASE_URL.`)
   const message = error instanceof Error ? error.message : ''
   if (/does not support SSL/.test(message)) {
     return fault(
@@ -143,7 +143,7 @@ function describeRefusal(error: unknown, where: string): Finding {
 }
 
 /** PostgreSQL, appendix A. */
-const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> = {
+const REFUSALS: Readonly<Record<string, readonly [text: string, fix: string]>> = {
   '25006': [
     'it is a standby, which accepts no writes (25006)',
     'Set DATABASE_URL to the primary, or promote this server.',

@@ -171,11 +171,11 @@ export function evaluateDates({
   const days = (ms: number) => Math.floor(ms / DAY_MS)
   const until = new Date(notAfter).toISOString().slice(0, 10)
   const text = `${days(now - notBefore)} day(s) old, expires ${until}`
-  const mend = 'Give this machine access to COLLATERAL_URL. The coordinator renews collateral a week before it expires.'
-  return notAfter - now < 5 * DAY_MS ? warning(text, mend) : ok(text)
+  const fix = 'Give this machine access to COLLATERAL_URL. The coordinator renews collateral a week before it expires.'
+  return notAfter - now < 5 * DAY_MS ? warning(text, fix) : ok(text)
 }
 
-/** Compares settings that must match. If they differ, both sides start but nobody can sign in or sign. */
+/** Compares settings that must match. If they differ, both sides start, but sign-in and signing fail. */
 export function compareTerms(
   all: readonly EnclaveTerms[],
   {
@@ -200,7 +200,7 @@ export function compareTerms(
       if (config.issuers.some((known) => known.issuer === issuer && known.audience === clientId)) continue
       found.push(
         fault(
-          `the enclave does not accept ${id}, so nobody can sign in there`,
+          `the enclave does not accept ${id}, so users can’t sign in there`,
           `Add ${issuer}=${clientId} to the enclave’s OIDC_ISSUERS. This changes its configuration hash.`,
         ),
       )
@@ -208,34 +208,34 @@ export function compareTerms(
     found.push(...compareEntropy(settings.entropy, entropy))
     if (settings.log !== null) {
       if (receiptVersion !== 2 || witnesses.length === 0) {
-        const mend = 'Set RECEIPTS=2, DATABASE_URL and LOG_WITNESSES for the coordinator.'
-        found.push(fault('the enclave requires a log, but this coordinator has none', mend))
+        const fix = 'Set RECEIPTS=2, DATABASE_URL and LOG_WITNESSES for the coordinator.'
+        found.push(fault('the enclave requires a log, but this coordinator has none', fix))
       }
     } else if (witnesses.length > 0) {
-      const mend = 'Set LOG_ORIGINS and LOG_WITNESSES for the enclave, or remove LOG_WITNESSES here.'
-      found.push(warning('LOG_WITNESSES is set, but the enclave has no log', mend))
+      const fix = 'Set LOG_ORIGINS and LOG_WITNESSES for the enclave, or remove LOG_WITNESSES here.'
+      found.push(warning('LOG_WITNESSES is set, but the enclave has no log', fix))
     }
   }
   return found.length > 0 ? found : [ok('providers, entropy and log agree')]
 }
 
 function compareEntropy(accepted: EnclaveTerms['settings']['entropy'], entropy: Config['entropy']): Finding[] {
-  const mend = (setting: string) =>
+  const fix = (setting: string) =>
     `Set the same ${setting} for enclave and coordinator. This changes the enclave’s configuration hash.`
   if (entropy.kind === 'drand') {
     const isKnown = accepted.some((one) => one.kind === 'drand' && one.chainHash === entropy.beacon.chainHash)
-    return isKnown ? [] : [fault('the enclave does not accept this beacon', mend('ENTROPY_DRAND'))]
+    return isKnown ? [] : [fault('the enclave does not accept this beacon', fix('ENTROPY_DRAND'))]
   }
   if (entropy.kind === 'orbitport' || entropy.allowUnsigned) {
     const isKnown = accepted.some(({ kind }) => kind === 'unsigned')
-    if (!isKnown) return [fault('the enclave does not accept unsigned samples', mend('ENTROPY_ALLOW_UNSIGNED'))]
+    if (!isKnown) return [fault('the enclave does not accept unsigned samples', fix('ENTROPY_ALLOW_UNSIGNED'))]
   }
   if (entropy.kind !== 'satellite') return []
   const unknown = entropy.publicKeys.filter(
     (key) => !accepted.some((one) => one.kind === 'satellite' && one.key === key),
   )
   return unknown.map((key) =>
-    fault(`the enclave does not accept samples signed by ${key.slice(0, 16)}…`, mend('ENTROPY_PUBLIC_KEY')),
+    fault(`the enclave does not accept samples signed by ${key.slice(0, 16)}…`, fix('ENTROPY_PUBLIC_KEY')),
   )
 }
 
@@ -250,15 +250,15 @@ function describeError(error: unknown, where: string): Finding {
     throw error
   }
   const { code, details = '' } = error
-  const [text, mend] = toWords(code, details)
-  return fault(`${where}: ${text}`, mend)
+  const [text, fix] = toWords(code, details)
+  return fault(`${where}: ${text}`, fix)
 }
 
-function toWords(code: EndpointError['code'], details: string): readonly [text: string, mend: string] {
+function toWords(code: EndpointError['code'], details: string): readonly [text: string, fix: string] {
   switch (code) {
     case 'unreachable': {
       const known = explain(details)
-      return [known?.text ?? `unreachable (${details})`, `${known?.mend ?? 'Check the network'}, in ENCLAVE_URL.`]
+      return [known?.text ?? `unreachable (${details})`, `${known?.fix ?? 'Check the network'}, in ENCLAVE_URL.`]
     }
     case 'timed_out':
       return ['no answer', 'Check that it is not frozen, and that no proxy delays the call.']
@@ -276,7 +276,7 @@ function toWords(code: EndpointError['code'], details: string): readonly [text: 
 }
 
 /** Answers to callers that an enclave rejects. */
-const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> = {
+const REFUSALS: Readonly<Record<string, readonly [text: string, fix: string]>> = {
   caller_clock_skew: ['its clock and ours differ by more than 30 s', 'Synchronize both clocks (NTP).'],
   caller_not_allowed: [
     'its caller policy does not accept this coordinator',
@@ -286,7 +286,7 @@ const REFUSALS: Readonly<Record<string, readonly [text: string, mend: string]>> 
 }
 
 /** Why a coordinator rejects a quote. */
-function toQuoteFault(details: string): readonly [text: string, mend: string] {
+function toQuoteFault(details: string): readonly [text: string, fix: string] {
   if (details.startsWith('configuration ')) {
     return [
       `the policy does not list its ${details}`,

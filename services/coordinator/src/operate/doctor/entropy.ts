@@ -23,8 +23,8 @@ async function checkEntropy({ fetch, clock, timeoutMs }: Context, config: Config
   try {
     const found = config.kind === 'drand' ? await getRound() : await getSample(config)
     if (found === undefined) return ok(`${config.kind} at ${where}: sample verified`)
-    const [text, mend] = SAMPLE_FAULTS[found]
-    return fault(`${where}: ${text}`, mend)
+    const [text, fix] = SAMPLE_FAULTS[found]
+    return fault(`${where}: ${text}`, fix)
   } catch (error) {
     if (error instanceof RangeError)
       return fault('ENTROPY_PUBLIC_KEY is not a valid key', 'Use the key that the source publishes.')
@@ -49,7 +49,7 @@ async function checkEntropy({ fetch, clock, timeoutMs }: Context, config: Config
   }
 }
 
-const SAMPLE_FAULTS: Record<SampleFault, readonly [text: string, mend: string]> = {
+const SAMPLE_FAULTS: Record<SampleFault, readonly [text: string, fix: string]> = {
   malformed: ['malformed sample', 'Check that ENTROPY_URL is a source of the kind in ENTROPY_SOURCE.'],
   unsigned: ['unsigned samples', 'Use a source that signs, or set ENTROPY_ALLOW_UNSIGNED where it is allowed.'],
   foreign_key: [
@@ -71,18 +71,18 @@ function describeError({ code, details = '' }: EntropySourceError, where: string
   }
   if (code === 'status') {
     const isQuota = details === '402' || details === '429'
-    const mend = isQuota
+    const fix = isQuota
       ? 'Ask the source’s operator for a higher quota, or wait for its renewal.'
       : details === '404'
         ? `Correct the path ${url}.`
         : 'Ask the source’s operator. For 403, check the credentials.'
-    return fault(`${where}: ${isQuota ? 'quota exceeded' : 'request rejected'} (${details})`, mend)
+    return fault(`${where}: ${isQuota ? 'quota exceeded' : 'request rejected'} (${details})`, fix)
   }
   if (code === 'unreachable' || code === 'timeout') {
     const known = explain(code === 'timeout' ? 'ETIMEDOUT' : details)
     return fault(
       `${where}: ${known?.text ?? `unreachable (${details})`}`,
-      `${known?.mend ?? 'Check the network'}, ${url}.`,
+      `${known?.fix ?? 'Check the network'}, ${url}.`,
     )
   }
   if (code === 'wrong_signature')

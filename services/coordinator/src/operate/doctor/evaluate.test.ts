@@ -41,11 +41,11 @@ test.each([
   [201, false, 'warning', /network/],
   [1_015, false, 'warning', /once a second/],
   [1_015, true, 'ok', undefined],
-])('a quote of %i ms, simulated %s: %s', (ms, isMock, state, mend) => {
+])('a quote of %i ms, simulated %s: %s', (ms, isMock, state, fix) => {
   const found = evaluateQuoteTime('attested', { ms, isMock })
   expect(found.state).toBe(state)
   expect(found.text).toContain(`${ms} ms`)
-  if (mend !== undefined) expect(found.mend).toMatch(mend)
+  if (fix !== undefined) expect(found.fix).toMatch(fix)
 })
 
 test.each([

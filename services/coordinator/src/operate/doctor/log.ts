@@ -7,7 +7,7 @@ import { type Check, type Context, type Finding, fault, ok, skipped, warning } f
 import type { EnclaveView } from './enclave.ts'
 import { explain } from './reasons.ts'
 
-/** Sends each witness an invalid request, which it must reject, so that nothing is cosigned. */
+/** Sends each witness an invalid request, which it must reject without cosigning. */
 export function createLogChecks(context: Context, { terms }: EnclaveView): Check[] {
   const { witnesses } = context.subject.coordinator as Config
 
@@ -54,5 +54,5 @@ export function evaluateWitness(name: string, { outcome, reason }: { outcome: st
     return warning(`${name}: the server is not a witness`, 'Correct its address in LOG_WITNESSES.')
   }
   const known = explain(reason)
-  return warning(`${name}: ${known?.text ?? reason}`, `${known?.mend ?? 'Ask its operator'}, in LOG_WITNESSES.`)
+  return warning(`${name}: ${known?.text ?? reason}`, `${known?.fix ?? 'Ask its operator'}, in LOG_WITNESSES.`)
 }

@@ -56,7 +56,7 @@ function checkEmbedded({ listen }: { listen: string | undefined }, { subject }: 
   const isReachable = listen !== undefined && !/^\/(ip4\/127\.|ip6\/::1\/)/.test(listen)
   if (subject.isProduction && !isReachable) {
     return warning(
-      'the embedded IPFS node listens on loopback, so nobody else can fetch receipts',
+      'the embedded IPFS node listens on loopback, so other nodes can’t fetch receipts',
       'Set IPFS_LISTEN to a public address, or use Kubo or Pinata.',
     )
   }
@@ -81,5 +81,5 @@ function describeError({ code, details = '' }: PinError, where: string): Finding
     return fault(`${where}: returned other bytes than were pinned`, 'Don’t trust this service. Use another one.')
   const known = explain(reason)
   const text = known?.text ?? `no usable answer (${reason === '' ? step : `${step}, ${reason}`})`
-  return fault(`${where}: ${text}`, `${known?.mend ?? 'Check that it is a working pin service'}, in IPFS_API_URL.`)
+  return fault(`${where}: ${text}`, `${known?.fix ?? 'Check that it is a working pin service'}, in IPFS_API_URL.`)
 }

@@ -21,21 +21,21 @@ export function describeError(error: unknown): string {
   return explain(code)?.text ?? code ?? (error instanceof Error ? error.name : typeof error)
 }
 
-type Explanation = { text: string; mend: string }
+type Explanation = { text: string; fix: string }
 
 const refused = {
   text: 'connection refused (ECONNREFUSED)',
-  mend: 'Start it, or correct the address',
+  fix: 'Start it, or correct the address',
 }
-const unknownName = { text: 'unknown host name', mend: 'Correct the host name or this machine’s DNS' }
-const noWay = { text: 'no answer', mend: 'Check the address, the network and the firewall' }
+const unknownName = { text: 'unknown host name', fix: 'Correct the host name or this machine’s DNS' }
+const noWay = { text: 'no answer', fix: 'Check the address, the network and the firewall' }
 const untrusted = {
   text: 'its certificate is not from a trusted authority',
-  mend: 'Use a certificate from a trusted authority, with its full chain',
+  fix: 'Use a certificate from a trusted authority, with its full chain',
 }
 const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   ECONNREFUSED: refused,
-  ENOENT: { text: 'no such socket or file', mend: 'Start it, or correct the path' },
+  ENOENT: { text: 'no such socket or file', fix: 'Start it, or correct the path' },
   ENOTFOUND: unknownName,
   EAI_AGAIN: unknownName,
   ETIMEDOUT: noWay,
@@ -44,22 +44,22 @@ const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
   UND_ERR_CONNECT_TIMEOUT: noWay,
   ECONNRESET: {
     text: 'the connection was closed',
-    mend: 'Check the proxies in between, and that the other side uses this protocol',
+    fix: 'Check the proxies in between, and that the other side uses this protocol',
   },
   UND_ERR_SOCKET: {
     text: 'the connection was closed',
-    mend: 'Check the proxies in between, and that the other side uses this protocol',
+    fix: 'Check the proxies in between, and that the other side uses this protocol',
   },
-  CERT_HAS_EXPIRED: { text: 'its certificate has expired', mend: 'Renew the certificate' },
+  CERT_HAS_EXPIRED: { text: 'its certificate has expired', fix: 'Renew the certificate' },
   ERR_TLS_CERT_ALTNAME_INVALID: {
     text: 'its certificate is for another name',
-    mend: 'Use the name of the certificate, or a certificate for this name',
+    fix: 'Use the name of the certificate, or a certificate for this name',
   },
   DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
-  EPROTO: { text: 'the server does not use TLS', mend: 'Use http, or turn on TLS at the server' },
+  EPROTO: { text: 'the server does not use TLS', fix: 'Use http, or turn on TLS at the server' },
 }
 
 /** Explains a network error code. */

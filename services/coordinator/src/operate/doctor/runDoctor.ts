@@ -1,34 +1,37 @@
 import { ConfigError, describeFault, parseArguments, readSettings } from '@countersign/service'
 import { type CheckName, checkNames, checks, type NamedFinding, type State, type Subject } from './check.ts'
-import type { ExamineDeps } from './examine.ts'
+import type { DiagnoseDeps } from './diagnose.ts'
 
 export type DoctorResult = { code: 0 | 1 | 2; stdout: string; stderr: string }
 
 /** Runs the program without its process. */
-export async function runDoctor(args: readonly string[], deps: ExamineDeps): Promise<DoctorResult> {
+export async function runDoctor(args: readonly string[], deps: DiagnoseDeps): Promise<DoctorResult> {
   const command = parseCommand(args)
   if (command.kind === 'help') return { code: 0, stdout: USAGE, stderr: '' }
   if (command.kind === 'fault') return { code: 2, stdout: '', stderr: `${command.fault}\n\n${USAGE}` }
-  const found = await examineSettings(deps, command)
+  const found = await diagnoseSettings(deps, command)
   const { state } = summarize(found)
   const isWell = state === 'ok' || (state === 'warning' && !command.isStrict)
   return { code: isWell ? 0 : 1, stdout: command.isJson ? toJson(found) : toText(found), stderr: '' }
 }
 
-async function examineSettings(deps: ExamineDeps, command: Extract<Command, { kind: 'run' }>): Promise<NamedFinding[]> {
+async function diagnoseSettings(
+  deps: DiagnoseDeps,
+  command: Extract<Command, { kind: 'run' }>,
+): Promise<NamedFinding[]> {
   const { configFile, ...parameters } = command
   // Loaded after the arguments are parsed, because loading takes a while.
-  const { examine } = await import('./examine.ts')
+  const { diagnose } = await import('./diagnose.ts')
   try {
     const env = readSettings({ env: deps.env, configFile, readFile: deps.readFile })
-    return await examine({ ...deps, env }, parameters)
+    return await diagnose({ ...deps, env }, parameters)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return error.faults.map((each) => ({
       name: 'configuration',
       state: 'fault',
       text: describeFault(each),
-      mend: each.fix,
+      fix: each.fix,
     }))
   }
 }
@@ -111,9 +114,9 @@ function summarize(found: readonly NamedFinding[]): Summary {
 /** One line per finding with its fix below, then the skipped checks by reason. */
 function toText(found: readonly NamedFinding[]): string {
   const checked = found.filter(({ state }) => state !== 'skipped')
-  const lines = checked.flatMap(({ name, state, text, mend }) => [
+  const lines = checked.flatMap(({ name, state, text, fix }) => [
     `${WORDS[state].padEnd(STATE_WIDTH)}${name.padEnd(NAME_WIDTH)}${text}`,
-    ...(mend === undefined ? [] : [`${' '.repeat(STATE_WIDTH + NAME_WIDTH)}→ ${mend}`]),
+    ...(fix === undefined ? [] : [`${' '.repeat(STATE_WIDTH + NAME_WIDTH)}→ ${fix}`]),
   ])
   const reasons = Map.groupBy(
     found.filter(({ state }) => state === 'skipped'),
@@ -129,7 +132,9 @@ function toText(found: readonly NamedFinding[]): string {
 
 function toJson(found: readonly NamedFinding[]): string {
   const { state, counts } = summarize(found)
-  return JSON.stringify({ state, counts, checks: found.map(({ name, ...rest }) => ({ name, ...rest })) }, undefined, 2)
+  // Scripts read `mend`, so the output keeps this name.
+  const checks = found.map(({ name, fix: mend, ...rest }) => ({ name, ...rest, mend }))
+  return JSON.stringify({ state, counts, checks }, undefined, 2)
 }
 
 function toCount(count: number, word: string): string {

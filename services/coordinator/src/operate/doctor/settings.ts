@@ -126,9 +126,9 @@ async function checkDisk(subject: Subject): Promise<Finding> {
 
 export function evaluateSpace(bytes: number): Finding {
   const text = `${(bytes / GIB).toFixed(1)} GiB free`
-  const mend = 'Free up space on the disk of DATA_DIR, or move it to another disk.'
-  if (bytes < TOO_LITTLE) return fault(`only ${Math.floor(bytes / 2 ** 20)} MiB free`, mend)
-  return bytes < LITTLE ? warning(`only ${text}`, mend) : ok(text)
+  const fix = 'Free up space on the disk of DATA_DIR, or move it to another disk.'
+  if (bytes < TOO_LITTLE) return fault(`only ${Math.floor(bytes / 2 ** 20)} MiB free`, fix)
+  return bytes < LITTLE ? warning(`only ${text}`, fix) : ok(text)
 }
 
 /** The folder, or its nearest existing parent. */
@@ -158,8 +158,8 @@ export function evaluatePolicy(policy: EnclavePolicy): Finding | Finding[] {
   }
   for (const [index, hash] of configHashes.entries()) {
     if (!isOneByte(hash)) continue
-    const mend = 'Use the configHash that the enclave logs when it starts.'
-    found.push(fault(`configHashes[${index}] in the enclave policy is a placeholder`, mend))
+    const fix = 'Use the configHash that the enclave logs when it starts.'
+    found.push(fault(`configHashes[${index}] in the enclave policy is a placeholder`, fix))
   }
   if (found.length > 0) return found
   return ok(`${measurements.length} measurement(s), ${configHashes.length} configuration hash(es)`)

@@ -57,22 +57,22 @@ export function evaluateAnswer(
   answer: Answer | undefined,
   { where, redirectUri, id }: { where: string; redirectUri: string; id: string },
 ): Finding {
-  const mend = `Register ${redirectUri} at the provider, for the client in OIDC_${id.toUpperCase()}_CLIENT_ID.`
+  const fix = `Register ${redirectUri} at the provider, for the client in OIDC_${id.toUpperCase()}_CLIENT_ID.`
   if (answer === undefined)
     return warning(`${where}: no answer from its sign-in page`, 'Check that users can reach it.')
   const { status, location } = answer
   const isError = /[?&](error|authError)=|\/error\b/.test(location)
   if (status === 400 || status === 401 || isError)
-    return fault(`${where}: rejected the client or its redirect URI`, mend)
+    return fault(`${where}: rejected the client or its redirect URI`, fix)
   // Some providers block programs.
-  if (status > 400) return warning(`${where}: its sign-in page returned ${status}`, mend)
+  if (status > 400) return warning(`${where}: its sign-in page returned ${status}`, fix)
   return ok(`${where}: metadata, client and redirect URI accepted`)
 }
 
 function describeError(cause: unknown, where: string, setting: string): Finding {
   const code = findCode(cause)
   const known = explain(code)
-  if (known !== undefined) return fault(`${where}: ${known.text}`, `${known.mend}, in ${setting}.`)
+  if (known !== undefined) return fault(`${where}: ${known.text}`, `${known.fix}, in ${setting}.`)
   if (cause instanceof CoordinatorError || code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') {
     return fault(
       `${where}: its metadata names another issuer`,

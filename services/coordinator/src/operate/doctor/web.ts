@@ -85,23 +85,23 @@ export function evaluateOrigins(origins: readonly string[], { isProduction }: { 
 }
 
 export function evaluateProxies(entries: readonly string[], { isBehind }: { isBehind: boolean }): Finding[] {
-  const mend = 'List the addresses of your own proxies in TRUSTED_PROXIES, such as 10.1.2.3 or 10.1.2.0/24.'
+  const fix = 'List the addresses of your own proxies in TRUSTED_PROXIES, such as 10.1.2.3 or 10.1.2.0/24.'
   if (entries.length === 0) {
     return isBehind
-      ? [warning('none, but PUBLIC_URL is https: all users share the rate limits of the proxy’s address', mend)]
+      ? [warning('none, but PUBLIC_URL is https: all users share the rate limits of the proxy’s address', fix)]
       : [ok('none')]
   }
   try {
     createTrustedProxies(entries)
   } catch (error) {
-    return [fault(`TRUSTED_PROXIES: ${error instanceof Error ? error.message : 'cannot be read'}`, mend)]
+    return [fault(`TRUSTED_PROXIES: ${error instanceof Error ? error.message : 'cannot be read'}`, fix)]
   }
   const wide = entries.filter((entry) => {
     const bits = Number(entry.split('/')[1] ?? Number.POSITIVE_INFINITY)
     return bits < (entry.includes(':') ? 16 : 8)
   })
   if (wide.length === 0) return [ok(`${entries.length} address(es) or range(s)`)]
-  return wide.map((entry) => fault(`${entry} lets nearly anyone choose the address that rate limits use`, mend))
+  return wide.map((entry) => fault(`${entry} lets nearly anyone choose the address that rate limits use`, fix))
 }
 
 /** Common public suffixes. Browsers have the whole list; these are the ones that people deploy to. */
@@ -135,7 +135,7 @@ async function checkCertificate(
     // A warning, because the proxy may start after the coordinator.
     return warning(
       `${url.host}: ${known?.text ?? 'no TLS'}`,
-      `${known?.mend ?? 'Turn on TLS at the proxy'}. Before the proxy's first start, ignore this.`,
+      `${known?.fix ?? 'Turn on TLS at the proxy'}. Before the proxy's first start, ignore this.`,
     )
   }
   const { certificate, authorizationError } = seen
@@ -148,8 +148,8 @@ async function checkCertificate(
   }
   if (authorizationError !== undefined) {
     const text = `${url.host}: browsers don’t trust the certificate (${authorizationError})`
-    const mend = 'Use a certificate from a trusted authority, and send its full chain from the proxy.'
-    return isProduction ? fault(text, mend) : warning(text, mend)
+    const fix = 'Use a certificate from a trusted authority, and send its full chain from the proxy.'
+    return isProduction ? fault(text, fix) : warning(text, fix)
   }
   if (ends - now < SOON_MS)
     return warning(`${url.host}: the certificate expires on ${day}`, 'Renew it and reload the proxy.')

@@ -14,16 +14,16 @@ import { EXPORT_VERSION } from './exportCar.ts'
 
 type CheckedExport = {
   root: string
-  /** What the index lists. */
+  /** Proofs in the index. */
   proofs: number
   blocks: number
-  /** Receipts of which the index says that they could not be had. */
+  /** Receipts that the index marks as missing. */
   missing: number
-  /** In words; none where every receipt is there, whole, with all that it names. */
+  /** One sentence per fault. Empty if the file is complete, apart from the receipts that the index marks as missing. */
   faults: string[]
 }
 
-/** Of a section: what `measureCarSection` needs. */
+/** The bytes of a section that `measureCarSection` needs. */
 const LENGTH_BYTES = 3
 const MAX_FAULTS = 20
 
@@ -34,8 +34,8 @@ const page = z.union([
 ])
 
 /**
- * Whether a file is an export, and whole: each block is what its CID says, the index names receipts that are there, and those name blocks that
- * are there. Whether the receipts are genuine is for the verifier. Reads the file twice, and keeps the place of each block in memory.
+ * Checks that a file is a complete export: every block matches its CID, and all blocks that the index and the receipts name are present. It
+ * doesn't verify the receipts. Reads the file twice and keeps the offset of each block in memory.
  */
 export async function checkExport(path: string): Promise<CheckedExport> {
   const file = await open(path, 'r')
@@ -50,14 +50,14 @@ export async function checkExport(path: string): Promise<CheckedExport> {
     }
     let proofs = 0
     let missing = 0
-    // Each block of the index once: a file of a few pages could otherwise name each other without an end that anybody waits for.
+    // Visits each block of the index only once. Otherwise a small file whose pages name each other could take forever.
     const visited = new Set<string>()
     const visit = async (cid: string, depth: number): Promise<void> => {
       if (visited.has(cid)) return report(`the index names a page twice: ${cid}`)
       visited.add(cid)
       const bytes = await read(cid)
       const parsed = page.safeParse(bytes && tryParse(bytes))
-      if (!parsed.success || depth > 8) return report(`the index is not whole: ${cid}`)
+      if (!parsed.success || depth > 8) return report(`the index is incomplete or malformed: ${cid}`)
       if ('pages' in parsed.data) {
         for (const child of parsed.data.pages) await visit(child, depth + 1)
         if (depth === 0 && parsed.data.count !== proofs)
@@ -68,7 +68,7 @@ export async function checkExport(path: string): Promise<CheckedExport> {
         proofs += 1
         if (isMissing) missing += 1
         const absent = isMissing ? undefined : await findMissing(receipt, read)
-        if (absent !== undefined) report(`${slug}: ${absent} is not there`)
+        if (absent !== undefined) report(`${slug}: ${absent} is missing`)
       }
     }
     if (root !== '') await visit(root, 0)
@@ -80,7 +80,7 @@ export async function checkExport(path: string): Promise<CheckedExport> {
 
 type Place = { offset: number; length: number }
 
-/** Every block, hashed. The first fault ends it: what follows cannot be told from it. */
+/** Reads and hashes every block. Stops at the first fault, because the position of the next block is then unknown. */
 async function readPlaces(file: FileHandle) {
   const places = new Map<string, Place>()
   const faults: string[] = []
@@ -98,7 +98,7 @@ async function readPlaces(file: FileHandle) {
     }
   } catch (error) {
     if (!(error instanceof ReceiptError)) throw error
-    faults.push(root === '' ? 'this is not a CAR with one root of ours' : `${error.details}, at byte ${offset}`)
+    faults.push(root === '' ? 'this is not a CAR with one root of this format' : `${error.details}, at byte ${offset}`)
   }
   return { root, places, faults }
 }
@@ -109,7 +109,7 @@ async function readAt(file: FileHandle, offset: number, length: number): Promise
   return buffer.subarray(0, bytesRead)
 }
 
-/** The first of a receipt and the blocks that it names that is not there, by its CID. */
+/** Returns the CID of the first missing block: the receipt or a block that it names. */
 async function findMissing(
   cid: string,
   read: (cid: string) => Promise<Buffer | undefined>,
@@ -125,7 +125,7 @@ async function findMissing(
     for (const named of [coordinator, collateral]) if ((await read(named)) === undefined) return named
     return undefined
   } catch {
-    return `what ${cid} names`
+    return `a block that ${cid} names`
   }
 }
 
@@ -136,7 +136,7 @@ function nameBlocks(bytes: Buffer): string[] {
   return [signer.batch, coordinator.release, ...(policy === undefined ? [] : [policy])]
 }
 
-/** Undefined for a receipt of version 1. */
+/** Returns undefined for a receipt of version 1. */
 function toAttestation(bytes: Buffer) {
   const json = tryParse(bytes) as { version?: unknown } | undefined
   return String(json?.version).startsWith('countersign-attestation/2') ? parseBlock('attestation', bytes) : undefined

@@ -143,7 +143,7 @@ describe('exports', () => {
     const [proof] = await createCompleteProofs(subject, { count: 1, now: NOW + 4_000 * HOUR })
     const { slug = '', cid = '', userId = '' } = proof ?? {}
     await createRetentionStore(subject.database.db).dropReceipts([slug])
-    expect(await writeUser('lacking.car', { userId })).toMatchObject({ faults: [`${slug}: ${cid} is not there`] })
+    expect(await writeUser('lacking.car', { userId })).toMatchObject({ faults: [`${slug}: ${cid} is missing`] })
     const counts: number[] = []
     const source = { ...deps(), onMissing: (count: number) => void counts.push(count) }
     for await (const _ of await exportUser(source, { userId }));
@@ -254,7 +254,7 @@ describe('exports', () => {
     ['cut after the index', (file) => file.subarray(0, 8_000), /cut short|not there/],
     ['empty', () => Buffer.alloc(0), /not a CAR/],
     ['with one bit turned', (file) => turn(file, file.length - 100), /does not match its CID/],
-    ['with another root', (file) => turn(file, 30), /index is not whole/],
+    ['with another root', (file) => turn(file, 30), /index is incomplete or malformed/],
     [
       'with a length in another spelling',
       (file) => Buffer.concat([file, Buffer.of(0xa5, 0x80, 0x00), encodeCarSection(toCid(X), X).subarray(1)]),
@@ -285,7 +285,7 @@ describe('exports', () => {
     // The section's length and its CID go before.
     await truncate(toPath('short.car'), start - 36 - toVarintLength(36 + (last?.bytes.length ?? 0)))
     const { faults } = await checkExport(toPath('short.car'))
-    expect(faults).toEqual([`${proofs[0]?.slug}: ${toCid(last?.bytes ?? new Uint8Array())} is not there`])
+    expect(faults).toEqual([`${proofs[0]?.slug}: ${toCid(last?.bytes ?? new Uint8Array())} is missing`])
   })
 })
 

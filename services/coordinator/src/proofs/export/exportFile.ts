@@ -3,32 +3,32 @@ import { access, type FileHandle, link, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { assertWritable, readCode, syncFolder } from '@countersign/service'
 
-/** Why nothing is written: a file is not replaced, whatever is in it; and without hard links a file cannot get its name so. */
+/** The file exists already, or the file system lacks the hard links that create it without replacing a file. */
 export class ExportFileError extends Error {
   override name = 'ExportFileError'
   readonly code: 'file_exists' | 'links_missing'
   constructor(code: ExportFileError['code'], path: string) {
-    super(code === 'file_exists' ? `${path} is there already` : `the file system of ${path} has no hard links`)
+    super(code === 'file_exists' ? `${path} already exists` : `the file system of ${path} has no hard links`)
     this.code = code
   }
 }
 
-/** FAT, exFAT and some of FUSE: as Linux says it, and as others do. */
+/** Error codes for missing hard links: FAT, exFAT and some FUSE file systems, on Linux and elsewhere. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 type ExportFile = {
   readonly size: number
   append(bytes: Uint8Array): Promise<void>
-  /** Writes these bytes in place of the first ones. After it the file is on the disk, whole and under its name. */
+  /** Overwrites the first bytes, syncs the file and gives it its name. */
   finish(start: Uint8Array): Promise<void>
-  /** Leaves nothing behind. */
+  /** Deletes the unfinished file. */
   discard(): Promise<void>
 }
 
-/** A file that has its name only when it is whole. Two runs for one name do not meet: the second to finish is refused. */
+/** Creates a file that gets its name only when it is complete. If two runs write to one name, the second to finish fails. */
 export async function createExportFile(path: string): Promise<ExportFile> {
-  // Before the work of hours, not only after it.
-  if (await isThere(path)) throw new ExportFileError('file_exists', path)
+  // Checked at the start, too, because an export can take hours.
+  if (await exists(path)) throw new ExportFileError('file_exists', path)
   await assertWritable({ path }).catch((error: unknown) => {
     throw isLinkRefused(error) ? new ExportFileError('links_missing', path) : error
   })
@@ -47,7 +47,7 @@ export async function createExportFile(path: string): Promise<ExportFile> {
       await writeAll(file, start, 0)
       await file.sync()
       await file.close()
-      // Unlike a rename it replaces nothing.
+      // Unlike a rename, a link fails if the path exists.
       await link(temporary, path).catch((error: unknown) => {
         throw readCode(error) === 'EEXIST' ? new ExportFileError('file_exists', path) : error
       })
@@ -61,11 +61,11 @@ export async function createExportFile(path: string): Promise<ExportFile> {
   }
 }
 
-/** One write may take less than it is given, as on a disk that is nearly full. */
+/** A write may be partial, for example on a nearly full disk. */
 export async function writeAll(file: Pick<FileHandle, 'write'>, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
-    if (bytesWritten === 0) throw new Error('the disk takes nothing more')
+    if (bytesWritten === 0) throw new Error('the disk is full')
     done += bytesWritten
   }
 }
@@ -74,7 +74,7 @@ function isLinkRefused(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && error.syscall === 'link' && NO_LINKS.has(readCode(error) ?? '')
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   try {
     await access(path)
     return true

@@ -117,7 +117,7 @@ function post({ ca, url, addresses, connectMs, headers, body, signal }: Post): P
     const fail = () => reject(signal.reason instanceof Error ? signal.reason : new WebhookFailure('connection_failed'))
     const isHttps = url.protocol === 'https:'
     const host = toHost(url)
-    // Node asks nobody else for the addresses, and tries one after the other until one takes the connection.
+    // Node uses only these addresses. It tries one after the other until a connection succeeds.
     const connecting: Partial<TcpSocketConnectOpts> = {
       lookup: createAnswer(addresses),
       autoSelectFamily: true,

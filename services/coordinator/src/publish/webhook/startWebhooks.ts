@@ -163,7 +163,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 type WebhookSigner = {
   readonly publicKeys: readonly Uint8Array[]
-  /** Creates the signed request for an event. Signs the time too, so that nobody can replay it much later. */
+  /** Creates the signed request for an event. Signs the time too, so that it can't be replayed much later. */
   sign(event: WebhookEvent, now: number): { headers: Record<string, string>; body: Uint8Array }
 }
 

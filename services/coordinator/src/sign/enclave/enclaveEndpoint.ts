@@ -96,7 +96,7 @@ export type EnclaveEndpointDeps = AssertGenuineDeps & {
   connections?: number
 }
 
-/** What an enclave has proven about itself. */
+/** Facts that an enclave has proven about itself. */
 type Attested = EnclaveTerms & { bootId: string; tlsKeyHash: string; at: number; pool: Pool }
 
 /** A call, and how to read its answer. */

@@ -218,7 +218,7 @@ const isJudgement = (error: unknown) => toRefusal(error)?.startsWith('id_token_'
 
 function issuerUnavailable(): CoordinatorError {
   const details = 'no enclave can fetch the keys of the provider'
-  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', { details })
+  return new CoordinatorError('provider_unavailable', 'the provider is unreachable', { details })
 }
 
 /** Rejections of a session or policy. Every enclave would reject it. */

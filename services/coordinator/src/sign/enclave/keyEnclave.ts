@@ -15,7 +15,7 @@ import type {
   VaultResponse,
 } from '@countersign/protocol'
 
-/** What an enclave has attested about its configuration. */
+/** The configuration that an enclave has attested. */
 export type EnclaveTerms = {
   config: EnclaveConfig
   settings: EnclaveSettings

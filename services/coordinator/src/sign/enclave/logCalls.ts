@@ -58,9 +58,9 @@ export function createLogCalls(deps: {
 
 /** The log of one enclave. The enclave's reason for a rejection is in `details`. */
 function toLog(endpoint: EnclaveEndpoint): EnclaveLog {
-  async function orUnavailable<Result>(asked: Promise<Result>): Promise<Result> {
+  async function orUnavailable<Result>(call: Promise<Result>): Promise<Result> {
     try {
-      return await asked
+      return await call
     } catch (error) {
       throw error instanceof EndpointError ? logUnavailable(error) : error
     }

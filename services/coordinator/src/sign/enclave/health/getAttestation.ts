@@ -70,7 +70,7 @@ function getCurrent(selfReport: Pick<SelfReport, 'current'>) {
     return selfReport.current()
   } catch (error) {
     if (error instanceof CoordinatorError) throw error
-    const details = 'the coordinator has no attestation of its own in force'
+    const details = 'the coordinator has no valid attestation'
     throw new CoordinatorError('attestation_invalid', 'no attestation in force', { details, cause: error })
   }
 }

@@ -101,7 +101,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     const fetchedAt = clock.now()
     const first = await getReport(reportData, fetchedAt)
     const second = await getReport(reportDataV2, fetchedAt)
-    const list = await deps.revocations?.(first.judged, new Date(fetchedAt))
+    const list = await deps.revocations?.(first.checkedReport, new Date(fetchedAt))
     const shared = { configHash, fetchedAt: new Date(fetchedAt).toISOString() }
     const { reportHex, certificates, measurement } = first
     const expiresAt = Math.min(fetchedAt + LIFETIME_MS, first.notAfter, second.notAfter)
@@ -121,11 +121,11 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
 
   async function getReport(expected: Uint8Array<ArrayBuffer>, at: number) {
     const evidence = await reportSource.getReport(expected)
-    const judged = await deps.certificates(evidence, new Date(at))
-    const { certificates, verified } = judged
+    const checkedReport = await deps.certificates(evidence, new Date(at))
+    const { certificates, verified } = checkedReport
     assertOurs(verified, expected)
     return {
-      judged,
+      checkedReport,
       reportHex: toHex(evidence.report),
       certificates: toHexChain(certificates),
       measurement: toHex(verified.body.measurement),
@@ -149,7 +149,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     publicKey: keys.ed25519,
     current() {
       if (inForce === undefined || inForce.expiresAt <= clock.now()) {
-        throw new CoordinatorError('attestation_invalid', 'the coordinator has no attestation of its own in force')
+        throw new CoordinatorError('attestation_invalid', 'the coordinator has no valid attestation')
       }
       return { ...inForce, expiresAt: new Date(inForce.expiresAt).toISOString() }
     },

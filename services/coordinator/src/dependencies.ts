@@ -5,8 +5,8 @@ import type { KeyEnclave } from './sign/enclave/keyEnclave.ts'
 import type { Entropy } from './sign/entropy/readAhead.ts'
 import type { PipelineStore, Store } from './store/openStore.ts'
 
-/** The parts that a test may wrap or replace. */
-export type Parts = {
+/** The dependencies that a test may wrap or replace. */
+export type Dependencies = {
   store: Store
   pipeline: PipelineStore
   entropy: Entropy
@@ -16,7 +16,7 @@ export type Parts = {
   chain: Chain
 }
 
-/** Returns the part to use in place of the original. */
-export type Decorate = <Name extends keyof Parts>(name: Name, part: Parts[Name]) => Parts[Name]
+/** Returns the dependency to use instead of the original. */
+export type Decorate = <Name extends keyof Dependencies>(name: Name, part: Dependencies[Name]) => Dependencies[Name]
 
 export const keepOriginal: Decorate = (_name, part) => part

@@ -19,7 +19,7 @@ import type { DatabaseView } from './database.ts'
 import type { EnclaveView } from './enclave.ts'
 import { describeError } from './reasons.ts'
 
-export type ExamineDeps = {
+export type DiagnoseDeps = {
   env: Env
   clock: Clock
   fetch: typeof globalThis.fetch
@@ -27,14 +27,14 @@ export type ExamineDeps = {
   version: string
 }
 
-type ExamineParameters = {
+type DiagnoseParameters = {
   role: Subject['role']
   only: readonly CheckName[] | undefined
   timeoutMs: number
 }
 
 /** Checks a configuration and everything that it names, with the service's own code. It changes nothing. */
-export async function examine(deps: ExamineDeps, parameters: ExamineParameters): Promise<NamedFinding[]> {
+export async function diagnose(deps: DiagnoseDeps, parameters: DiagnoseParameters): Promise<NamedFinding[]> {
   const { role, only, timeoutMs } = parameters
   const { env, clock } = deps
   const times = createTimes()
@@ -61,7 +61,7 @@ export async function examine(deps: ExamineDeps, parameters: ExamineParameters):
   ]
 }
 
-function readSubject({ env, readFile, version }: ExamineDeps, role: Subject['role']): Subject {
+function readSubject({ env, readFile, version }: DiagnoseDeps, role: Subject['role']): Subject {
   const isProduction = readMode(env) === 'production'
   if (role === 'worker') {
     const { config: pipeline, ...rest } = inspectWorkerConfig(env, { readFile })
@@ -131,14 +131,14 @@ type RunChecksParameters = {
  * need it are skipped.
  */
 export async function runChecks({ checks, faults, timeoutMs }: RunChecksParameters): Promise<NamedFinding[]> {
-  const settled = new Map<CheckName, Promise<readonly Finding[]>>()
+  const started = new Map<CheckName, Promise<readonly Finding[]>>()
 
   async function run(check: Check): Promise<readonly Finding[]> {
     // The list is ordered, so these have started.
     const before = await Promise.all(
-      (check.needs ?? []).map(async (name) => ({ name, found: await settled.get(name) })),
+      (check.needs ?? []).map(async (name) => ({ name, found: await started.get(name) })),
     )
-    await Promise.all([...(check.uses ?? []), ...(check.after ?? [])].map((name) => settled.get(name)))
+    await Promise.all([...(check.uses ?? []), ...(check.after ?? [])].map((name) => started.get(name)))
     const wrong = findFaulty(check.settings, faults)
     if (wrong !== undefined) return [skipped(`${wrong} is invalid`)]
     for (const { name, found = [] } of before) {
@@ -161,8 +161,8 @@ export async function runChecks({ checks, faults, timeoutMs }: RunChecksParamete
     }
   }
 
-  for (const check of checks) settled.set(check.name, run(check))
-  const found = checks.map(async ({ name }) => ((await settled.get(name)) ?? []).map((each) => ({ ...each, name })))
+  for (const check of checks) started.set(check.name, run(check))
+  const found = checks.map(async ({ name }) => ((await started.get(name)) ?? []).map((each) => ({ ...each, name })))
   return (await Promise.all(found)).flat()
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Check, fault, ok, skipped, warning } from './check.ts'
-import { runChecks } from './examine.ts'
+import { runChecks } from './diagnose.ts'
 
 const run = (checks: Check[], settings: string[] = []) =>
   runChecks({ checks, faults: settings.map((setting) => ({ setting, problem: 'odd', fix: '' })), timeoutMs: 20 })
