@@ -38,7 +38,7 @@ async function signedInApp(...args: Parameters<typeof createTestApp>) {
 }
 
 describe('GET /auth/me (specification §4: current-user lookup)', () => {
-  test('answers SessionUser when signed in', async () => {
+  test('returns a SessionUser', async () => {
     const { user } = await signedInApp()
     const response = await user.get('/auth/me')
     expect(response.status).toBe(200)
@@ -49,14 +49,14 @@ describe('GET /auth/me (specification §4: current-user lookup)', () => {
     })
   })
 
-  test('a name may be null', async () => {
+  test('returns a null name', async () => {
     const test = createTestApp()
     const browser = test.browser()
     await browser.signIn('/auth/other')
     expect(await (await browser.get('/auth/me')).json()).toMatchObject({ name: null })
   })
 
-  test('answers 401 when not signed in', async () => {
+  test('returns 401 without a session', async () => {
     await expectProblem(await createTestApp().request('/auth/me'), 'not_authenticated')
   })
 })
@@ -87,14 +87,14 @@ describe('sessions (specification §5.2, design §2)', () => {
   ]
 
   for (const [method, path] of calls) {
-    test.each(foreign)(`${method} ${path} with %s is 401`, async (_, cookie) => {
+    test.each(foreign)(`${method} ${path} with %s returns 401`, async (_, cookie) => {
       const app = createTestApp()
       const headers = { origin: APP, 'content-type': 'application/json', ...(cookie === '' ? {} : { cookie }) }
       await expectProblem(await app.request(path, { method, headers, ...body(path) }), 'not_authenticated')
       expect([app.store.writes, app.entropy.taken, app.signings]).toEqual([0, 0, []])
     })
 
-    test(`${method} ${path} after signing out is 401, also with a copy of the cookie`, async () => {
+    test(`${method} ${path} after a sign-out returns 401, even with a copy of the cookie`, async () => {
       const { user, request } = await signedInApp()
       const cookie = `${name}=${user.jar.get(name)}`
       await user.post('/auth/logout')
@@ -102,14 +102,14 @@ describe('sessions (specification §5.2, design §2)', () => {
       await expectProblem(await request(path, { method, headers, ...body(path) }), 'not_authenticated')
     })
 
-    test(`${method} ${path} after 2 h of silence is 401 session_expired`, async () => {
+    test(`${method} ${path} after 2 h without requests returns 401 session_expired`, async () => {
       const { user, clock } = await signedInApp()
       clock.advance(7_200_000)
       const init = { method, headers: { origin: APP, 'content-type': 'application/json' }, ...body(path) }
       await expectProblem(await user.send(path, init), 'session_expired')
     })
 
-    test(`${method} ${path} of a user whose key was changed in the database is 403 key_binding_mismatch`, async () => {
+    test(`${method} ${path} of a user whose key was changed in the database returns 403 key_binding_mismatch`, async () => {
       const { user, store } = await signedInApp()
       const { users } = store.rows
       for (const [key, row] of users) users.set(key, { ...row, kmsKeyId: 'ff'.repeat(16) })
@@ -118,7 +118,7 @@ describe('sessions (specification §5.2, design §2)', () => {
     })
   }
 
-  test('a session that is used lives 12 h, not longer', async () => {
+  test('a session ends after 12 h even if it is used', async () => {
     const { user, clock } = await signedInApp()
     for (let hour = 1; hour < 12; hour++) {
       clock.advance(3_600_000)
@@ -128,7 +128,7 @@ describe('sessions (specification §5.2, design §2)', () => {
     await expectProblem(await user.get('/auth/me'), 'session_expired')
   })
 
-  test('a session ends with the grant, if that is sooner', async () => {
+  test('a session ends with its grant if that is sooner', async () => {
     const test = createTestApp()
     test.enclave.ttlMs = 60_000
     const user = test.browser()
@@ -140,7 +140,7 @@ describe('sessions (specification §5.2, design §2)', () => {
 })
 
 describe('POST /auth/logout', () => {
-  test('answers { ok: true }, clears the cookie, and a second time is 401', async () => {
+  test('returns { ok: true } and clears the cookie; a second call returns 401', async () => {
     const { user, store } = await signedInApp()
     const response = await user.post('/auth/logout')
     expect([response.status, await response.json()]).toEqual([200, { ok: true }])
@@ -152,7 +152,7 @@ describe('POST /auth/logout', () => {
     await expectProblem(await user.post('/auth/logout'), 'not_authenticated')
   })
 
-  test('signing out of one session leaves the others', async () => {
+  test('keeps the user’s other sessions', async () => {
     const { user, browser } = await signedInApp()
     const second = browser()
     await second.signIn()
@@ -160,7 +160,7 @@ describe('POST /auth/logout', () => {
     expect((await second.get('/auth/me')).status).toBe(200)
   })
 
-  test('a thief of the session cannot use up its owner’s way out: failures count by address, a success does not', async () => {
+  test('a thief of the session cannot exhaust the limit for signing out: only failures count, by address', async () => {
     const rateLimits = { sign: 'off', provision: 'off', auth: { count: 3, seconds: 60 }, proof: 'off' } as const
     const { user, request } = await signedInApp({ config: { rateLimits } })
     const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
@@ -168,15 +168,15 @@ describe('POST /auth/logout', () => {
     const disturb = (address: string) => request('/auth/logout', { method: 'POST', headers, body: '{"x":1}', address })
     for (let count = 0; count < 3; count++) await expectProblem(await disturb('198.51.100.7'), 'invalid_request')
     await expectProblem(await disturb('198.51.100.7'), 'rate_limited')
-    // Also behind the owner's own address, whose last sign-in of the minute this takes.
+    // Also from the owner's address, whose last sign-in of this minute is used here.
     await expectProblem(await disturb('203.0.113.1'), 'invalid_request')
     await expectProblem(await disturb('203.0.113.1'), 'rate_limited')
     expect((await user.post('/auth/logout')).status).toBe(200)
-    // Without a session it is counted again.
+    // Without a session it counts.
     await expectProblem(await user.post('/auth/logout'), 'rate_limited')
   })
 
-  test('a sign-out that fails by our fault is not counted', async () => {
+  test('a sign-out that fails because of the service does not count', async () => {
     const rateLimits = { sign: 'off', provision: 'off', auth: { count: 3, seconds: 60 }, proof: 'off' } as const
     const { user, store } = await signedInApp({ config: { rateLimits } })
     store.isDown = true
@@ -185,13 +185,13 @@ describe('POST /auth/logout', () => {
     }
     store.isDown = false
     expect((await user.post('/auth/logout')).status).toBe(200)
-    // Its own callback and this are two of the three.
+    // Its callback and this call are two of the three.
     expect((await user.get('/auth/google')).status).toBe(302)
   })
 })
 
 describe('GET /wallet/me and POST /wallet/provision', () => {
-  test('an address that was changed in the database is not answered: what is paid there is lost', async () => {
+  test('does not return an address that was changed in the database, because payments to it would be lost', async () => {
     const { user, store } = await signedInApp()
     const { wallets } = store.rows
     for (const [id, wallet] of wallets) wallets.set(id, { ...wallet, address: `0x${'66'.repeat(20)}` })
@@ -199,7 +199,7 @@ describe('GET /wallet/me and POST /wallet/provision', () => {
     await expectProblem(await user.post('/wallet/provision', {}), 'key_binding_mismatch')
   })
 
-  test('the wallet is there after the first sign-in, with its witness', async () => {
+  test('the wallet exists after the first sign-in, with its entropy sample', async () => {
     const { user } = await signedInApp()
     const response = await user.get('/wallet/me')
     expect([response.status, await response.json()]).toEqual([
@@ -212,7 +212,7 @@ describe('GET /wallet/me and POST /wallet/provision', () => {
     ])
   })
 
-  test('404 wallet_not_found when there is none; provisioning makes one', async () => {
+  test('returns 404 wallet_not_found without a wallet, and provisioning creates one', async () => {
     const test = createTestApp()
     test.entropy.isDown = true
     const user = test.browser()
@@ -224,7 +224,7 @@ describe('GET /wallet/me and POST /wallet/provision', () => {
     expect((await user.get('/wallet/me')).status).toBe(200)
   })
 
-  test('provisioning answers the same every time, and draws one sample in all', async () => {
+  test('repeated provisioning returns the same wallet and uses one sample', async () => {
     const { user, entropy, clock } = await signedInApp()
     const first = await (await user.get('/wallet/me')).json()
     for (const body of [undefined, {}]) {
@@ -235,7 +235,7 @@ describe('GET /wallet/me and POST /wallet/provision', () => {
     expect(entropy.taken).toBe(1)
   })
 
-  test('50 at once make one wallet', async () => {
+  test('50 concurrent calls create one wallet', async () => {
     const test = createTestApp()
     test.entropy.isDown = true
     const user = test.browser()
@@ -246,12 +246,12 @@ describe('GET /wallet/me and POST /wallet/provision', () => {
     expect([bodies.size, test.store.rows.wallets.size]).toEqual([1, 1])
   })
 
-  test.each([['x'], [[]], [null], [{ userId: 'bob' }], [0]])('a body of %j is refused', async (body) => {
+  test.each([['x'], [[]], [null], [{ userId: 'bob' }], [0]])('rejects the body %j', async (body) => {
     const { user } = await signedInApp()
     await expectProblem(await user.post('/wallet/provision', body), 'invalid_request')
   })
 
-  test('nothing of the user or the key is told with the wallet', async () => {
+  test('returns neither user nor key id with the wallet', async () => {
     const { user } = await signedInApp()
     expect(Object.keys((await (await user.get('/wallet/me')).json()) as object)).toEqual([
       'address',
@@ -262,7 +262,7 @@ describe('GET /wallet/me and POST /wallet/provision', () => {
 })
 
 describe('POST /sign/digest', () => {
-  test('answers { signature, slug }; the signer gets the secret, the grant and the key of this session', async () => {
+  test('returns signature and slug, and passes secret, grant and key of the session to the signer', async () => {
     const { user, signings, store } = await signedInApp()
     const response = await user.post('/sign/digest', signBody)
     expect([response.status, await response.json()]).toEqual([200, signed])
@@ -280,7 +280,7 @@ describe('POST /sign/digest', () => {
     ])
   })
 
-  test('a copy of the cookie is all that a proxy, a page of ours or a thief needs to sign', async () => {
+  test('a proxy, page or thief with a copy of the cookie can sign', async () => {
     const { user, request, signings } = await signedInApp()
     const name = '__Host-countersign-session'
     const headers = { origin: APP, 'content-type': 'application/json', cookie: `${name}=${user.jar.get(name)}` }
@@ -289,7 +289,7 @@ describe('POST /sign/digest', () => {
     expect(signings).toHaveLength(1)
   })
 
-  test('every allowed origin signs for whoever is signed in, without asking them', async () => {
+  test('every allowed origin can sign for a signed-in user without a confirmation', async () => {
     const { user, signings } = await signedInApp()
     for (const origin of [APP, OTHER_APP]) {
       expect((await user.post('/sign/digest', signBody, { origin })).status).toBe(200)
@@ -297,7 +297,7 @@ describe('POST /sign/digest', () => {
     expect(signings).toHaveLength(2)
   })
 
-  test('hex of either case is one request', async () => {
+  test('treats upper-case and lower-case hex as the same request', async () => {
     const { user, signings } = await signedInApp()
     const shouted = { ...txMetadata, to: `0x${txMetadata.to.slice(2).toUpperCase()}` as const }
     const digest = `0x${toDigest(txMetadata).slice(2).toUpperCase()}`
@@ -332,14 +332,14 @@ describe('POST /sign/digest', () => {
     ['another chain', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, chainId: 1 } }],
     ['another digest', 'digest_mismatch', { digest: `0x${'00'.repeat(32)}`, txMetadata }],
   ]
-  test.each(bad)('%s is refused before any entropy is drawn', async (_, code, body) => {
+  test.each(bad)('rejects %s before using entropy', async (_, code, body) => {
     const { user, entropy, signings } = await signedInApp()
     const before = entropy.taken
     await expectProblem(await user.post('/sign/digest', body), code)
     expect([entropy.taken - before, signings]).toEqual([0, []])
   })
 
-  test('chains that are not on the list are refused', async () => {
+  test('rejects chains that are not on the list', async () => {
     const { user, signings } = await signedInApp({ config: { allowedChainIds: [84532] } })
     await expectProblem(await user.post('/sign/digest', signBody), 'chain_not_allowed')
     const other = { ...txMetadata, chainId: 84532 }
@@ -347,7 +347,7 @@ describe('POST /sign/digest', () => {
     expect([response.status, signings.length]).toEqual([200, 1])
   })
 
-  test('without a wallet 409', async () => {
+  test('returns 409 without a wallet', async () => {
     const test = createTestApp()
     test.entropy.isDown = true
     const user = test.browser()
@@ -355,7 +355,7 @@ describe('POST /sign/digest', () => {
     await expectProblem(await user.post('/sign/digest', signBody), 'wallet_not_provisioned')
   })
 
-  test('a wallet row that was given another key or address signs nothing', async () => {
+  test('does not sign if the wallet’s row has another key or address', async () => {
     for (const change of [{ kmsKeyId: 'ff'.repeat(16) }, { address: `0x${'ff'.repeat(20)}` } as const]) {
       const { user, store, signings } = await signedInApp()
       for (const [id, wallet] of store.rows.wallets) store.rows.wallets.set(id, { ...wallet, ...change })
@@ -364,25 +364,22 @@ describe('POST /sign/digest', () => {
     }
   })
 
-  test.each(Object.keys(errorCodes) as CoordinatorErrorCode[])(
-    'a signer that fails with %s is told so',
-    async (code) => {
-      const fails = () => Promise.reject(new CoordinatorError(code, 'x'))
-      const { user } = await signedInApp({ deps: { sign: fails } })
-      const response = await user.post('/sign/digest', signBody).catch((error: Error) => error)
-      // Codes that signing never meets are not in its description, and the harness says so.
-      if (response instanceof Error) expect(response.message).toContain('which its description does not know')
-      else await expectProblem(response, code)
-    },
-  )
+  test.each(Object.keys(errorCodes) as CoordinatorErrorCode[])('returns the signer’s error %s', async (code) => {
+    const fails = () => Promise.reject(new CoordinatorError(code, 'x'))
+    const { user } = await signedInApp({ deps: { sign: fails } })
+    const response = await user.post('/sign/digest', signBody).catch((error: Error) => error)
+    // The document doesn't list codes that signing never returns, and the response check would reject them.
+    if (response instanceof Error) expect(response.message).toContain('which its description does not know')
+    else await expectProblem(response, code)
+  })
 })
 
 describe('GET /proof/:slug', () => {
-  test('a complete proof, without a session', async () => {
+  test('returns a complete proof without a session', async () => {
     const { request, store } = createTestApp({ config: { ipfsGatewayUrl: 'https://ipfs.example/' } })
     store.rows.proofs.set(slug, completeProof)
     const response = await request(`/proof/${slug}`)
-    // Plain transactions have no kind.
+    // Transactions have no `kind`.
     const { kind: _, isFinal: __, ...stored } = completeProof
     expect([response.status, await response.json()]).toEqual([
       200,
@@ -402,7 +399,7 @@ describe('GET /proof/:slug', () => {
     ['pending_onchain', ['onchainBlockNumber']],
     ['onchain_failed', ['onchainBlockNumber']],
     ['complete', []],
-  ] as const)('in %s the nulls are %j, whatever the row holds', async (status, expected) => {
+  ] as const)('in %s the members %j are null, even if the row has values', async (status, expected) => {
     const { request, store } = createTestApp()
     store.rows.proofs.set(slug, { ...completeProof, status })
     const body = (await (await request(`/proof/${slug}`)).json()) as Record<string, unknown>
@@ -410,7 +407,7 @@ describe('GET /proof/:slug', () => {
     expect(body.status).toBe(status)
   })
 
-  test('an unknown slug and what is no slug are answered alike', async () => {
+  test('returns the same error for unknown and malformed slugs', async () => {
     const { request } = createTestApp()
     const unknown = ['BBBBBBBBBBBBBBBBBBBBBA', 'x', slug.slice(1), `${slug}A`, 'AAAAAAAAAAAAAAAAAAAAAB', '%00', '%27--']
     const bodies = await Promise.all(
@@ -447,7 +444,7 @@ describe('GET /proof/:slug', () => {
     expect((await request(`/proof/${slug}`, { headers: { accept: 'text/html' } })).status).toBe(200)
   })
 
-  test('ETag: unchanged is 304, changed is 200; only a final proof is kept for a while', async () => {
+  test('returns 304 for an unchanged ETag and 200 after a change; only final proofs may be cached for long', async () => {
     const { request, store } = createTestApp()
     store.rows.proofs.set(slug, { ...completeProof, status: 'pending_onchain' })
     const first = await request(`/proof/${slug}`)
@@ -485,13 +482,13 @@ describe('GET /proof/:slug', () => {
     expect([got.status, asked.status, unchanged.status]).toEqual([200, 200, 304])
     for (const { headers } of [got, asked, unchanged]) {
       expect([headers.get('cache-control'), headers.get('etag')]).toEqual([kept, etag])
-      // A shared cache must not give one origin what another was allowed.
+      // A shared cache must not give one origin the response for another.
       expect(headers.get('vary')).toBe('Accept, Origin')
     }
     expect([await asked.text(), unchanged.headers.get('content-type')]).toEqual(['', null])
   })
 
-  test('the ETag is of all that is told, and of nothing else', async () => {
+  test('the ETag depends on the response only', async () => {
     const { request, store } = createTestApp()
     const etagOf = async (proof: Proof) => {
       store.rows.proofs.set(slug, proof)
@@ -502,19 +499,19 @@ describe('GET /proof/:slug', () => {
     expect(await etagOf({ ...completeProof, onchainBlockNumber: 13 })).not.toBe(etag)
     expect(await etagOf({ ...completeProof, onchainTxHash: `0x${'ac'.repeat(32)}` })).not.toBe(etag)
     expect(await etagOf({ ...completeProof, kmsQuoteVerified: false })).not.toBe(etag)
-    // Frozen but not pinned: not told, so not seen.
+    // Frozen but not pinned, so not part of the response.
     const early = { ...completeProof, status: 'pending_pin' } as const
     expect(await etagOf(early)).toBe(await etagOf({ ...early, ipfsCid: null, receipt: null, onchainTxHash: null }))
   })
 
-  test('what is not there has no ETag and is not kept, whatever is sent', async () => {
+  test('a missing proof has no ETag and is not cached', async () => {
     const response = await createTestApp().request(`/proof/${slug}`, { headers: { 'if-none-match': '*' } })
     expect(response.headers.get('etag')).toBeNull()
     await expectProblem(response, 'proof_not_found')
   })
 
   test.each(['', '""', 'x', '"x', 'W/"x"', ',', '"*"', '** ', 'W/*', '"x", *', '*, *', 'W/', '"'.repeat(99)])(
-    'If-None-Match: %j is answered whole',
+    'returns the whole proof for If-None-Match: %j',
     async (sent) => {
       const { request, store } = createTestApp()
       store.rows.proofs.set(slug, completeProof)
@@ -524,7 +521,7 @@ describe('GET /proof/:slug', () => {
 })
 
 describe('health', () => {
-  test('alive, and ready while database and attestation are there', async () => {
+  test('is alive, and ready while database and attestation are available', async () => {
     const { request, store, selfReport } = createTestApp()
     expect(await (await request('/health')).json()).toEqual({ status: 'ok', mode: 'mock' })
     expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', mode: 'mock' })
@@ -543,7 +540,7 @@ describe('health', () => {
     await expectProblem(await request('/health/attestation'), 'attestation_invalid')
   })
 
-  test('ready while a quorum of witnesses cosigns, and it says which do not', async () => {
+  test('is ready while a quorum of witnesses cosigns, and lists the missing ones', async () => {
     const logService = { missing: [] as string[], isQuorum: true }
     const { request } = createTestApp({
       deps: { logService: { findMissing: () => logService.missing, isOpen: () => logService.isQuorum } },
@@ -564,7 +561,7 @@ describe('health', () => {
     await expectProblem(refused, 'log_unavailable')
   })
 
-  test('while stopping it is not ready, and answers what still arrives, as the last on its connection', async () => {
+  test('while stopping it is not ready, answers pending requests and closes their connections', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     const { user, request, stop } = await signedInApp({ deps: { sign: () => gate.then(() => signed) } })
@@ -586,7 +583,7 @@ describe('health', () => {
 })
 
 describe('errors (design §9)', () => {
-  test('failures are counted by their code, on the short way too; answers are not', async () => {
+  test('counts failures by code, and no successes', async () => {
     const observed: string[] = []
     const metrics = { observeProblem: (code: string) => void observed.push(code) }
     const { user, request } = await signedInApp({
@@ -598,7 +595,7 @@ describe('errors (design §9)', () => {
     expect(observed).toEqual(['not_found', 'enclave_unavailable'])
   })
 
-  test('what was not foreseen is internal, and nothing of it is told or logged', async () => {
+  test('an unexpected error becomes internal, and its text is neither returned nor logged', async () => {
     const fails = () => Promise.reject(new RangeError('secret text'))
     const { user, log } = await signedInApp({ deps: { sign: fails } })
     const body = await expectProblem(await user.post('/sign/digest', signBody), 'internal')
@@ -609,7 +606,7 @@ describe('errors (design §9)', () => {
     )
   })
 
-  test('details of an internal error stay inside; so does an error that only looks like ours', async () => {
+  test('does not return details of internal errors, or of foreign errors that look like ours', async () => {
     const lookalike = Object.assign(new Error('inner'), { code: 'not_found', details: 'inner' })
     for (const error of [new CoordinatorError('internal', 'inner', { details: 'inner' }), lookalike]) {
       const { user } = await signedInApp({ deps: { sign: () => Promise.reject(error) } })
@@ -618,7 +615,7 @@ describe('errors (design §9)', () => {
     }
   })
 
-  test('a database that is down is 503', async () => {
+  test('returns 503 if the database is down', async () => {
     const { user, store } = await signedInApp()
     store.isDown = true
     const paths = ['/auth/me', '/wallet/me', '/wallet/transactions', `/proof/${slug}`, `/proof/${slug}/events`]
@@ -627,7 +624,7 @@ describe('errors (design §9)', () => {
     }
   })
 
-  test('GET / leads to the description', async () => {
+  test('GET / redirects to the documentation', async () => {
     const { request } = createTestApp()
     const response = await request('/')
     expect([response.status, response.headers.get('location')]).toEqual([302, '/docs'])
@@ -678,7 +675,7 @@ describe('errors (design §9)', () => {
     expect(response.headers.get('allow')).toBe(allow)
   })
 
-  test('a request id is echoed only if it is a plain token', async () => {
+  test('returns a caller’s request id only if it is a plain token', async () => {
     const { request } = createTestApp()
     const idOf = async (id: string) =>
       (await request('/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id')
@@ -690,7 +687,7 @@ describe('errors (design §9)', () => {
 })
 
 describe('headers', () => {
-  test('private answers are not stored; all are hardened', async () => {
+  test('private responses are not cached, and all have security headers', async () => {
     const { user } = await signedInApp()
     for (const path of ['/auth/me', '/wallet/me', '/wallet/transactions', '/auth/google', '/nope']) {
       const { headers } = await user.get(path)
@@ -702,12 +699,12 @@ describe('headers', () => {
     }
   })
 
-  test('no HSTS on plain http', async () => {
+  test('sends no HSTS over http', async () => {
     const { request } = createTestApp({ config: { publicUrl: 'http://localhost:8080' } })
     expect((await request('/health')).headers.get('strict-transport-security')).toBeNull()
   })
 
-  test('HEAD is answered as GET, without a body', async () => {
+  test('HEAD returns the headers of GET without a body', async () => {
     const response = await createTestApp().request('/health', { method: 'HEAD' })
     expect([response.status, await response.text()]).toEqual([200, ''])
   })
@@ -716,7 +713,7 @@ describe('headers', () => {
 describe('rate limits', () => {
   const off = { sign: 'off', provision: 'off', auth: 'off', proof: 'off' } as const
 
-  test('signing is limited by user, wherever the user is', async () => {
+  test('limits signing by user, regardless of the address', async () => {
     const test = createTestApp({ config: { rateLimits: { ...off, sign: { count: 2, seconds: 60 } } } })
     const [user, other] = [test.browser(), test.browser()]
     await user.signIn()
@@ -738,7 +735,7 @@ describe('rate limits', () => {
     expect(test.signings.length).toBe(4)
   })
 
-  test('a quota of signatures for each user; what was signed before is answered all the same', async () => {
+  test('limits new signatures per user; earlier signatures are still returned', async () => {
     const store = createMemoryStore()
     const test = createTestApp({
       config: { signQuotaPerDay: 1 },
@@ -761,7 +758,7 @@ describe('rate limits', () => {
     expect(refused.headers.get('retry-after')).toBe('86400')
   })
 
-  test('strangers are limited by address', async () => {
+  test('limits callers without a session by address', async () => {
     const { request } = createTestApp({ config: { rateLimits: { ...off, sign: { count: 1, seconds: 60 } } } })
     const sign = (address: string) => request('/sign/digest', { method: 'POST', address })
     await expectProblem(await sign('203.0.113.1'), 'not_authenticated')
@@ -769,7 +766,7 @@ describe('rate limits', () => {
     await expectProblem(await sign('203.0.113.2'), 'not_authenticated')
   })
 
-  test('X-Forwarded-For counts for nothing unless a trusted proxy says it', async () => {
+  test('ignores X-Forwarded-For unless it comes from a trusted proxy', async () => {
     const rateLimits = { ...off, proof: { count: 1, seconds: 60 } }
     const ask = (app: ReturnType<typeof createTestApp>, forwarded: string) =>
       app.request(`/proof/${slug}`, { address: '10.0.0.1', headers: { 'x-forwarded-for': forwarded } })
@@ -782,7 +779,7 @@ describe('rate limits', () => {
     await expectProblem(await ask(behind, 'anything, 198.51.100.2'), 'rate_limited')
   })
 
-  test('sign-in and provisioning have their own', async () => {
+  test('sign-in and provisioning have separate limits', async () => {
     const one = { count: 1, seconds: 60 }
     const test = createTestApp({ config: { rateLimits: { ...off, auth: { count: 2, seconds: 60 }, provision: one } } })
     const user = test.browser()

@@ -57,7 +57,7 @@ function faultsOf(env: Env, files?: Record<string, string>): readonly string[] {
   }
 }
 
-test('an empty setting is one that is not set', () => {
+test('treats an empty setting as unset', () => {
   const empty = Object.fromEntries([...settingNames, 'OIDC_GOOGLE_ISSUER'].map((name) => [name, '']))
   expect(read({ ...empty, ...mock })).toEqual(read(mock))
   const unset = { ...production, HOST: undefined, COOKIE_SAMESITE: undefined, MOCK_ATTESTATION: undefined }
@@ -65,7 +65,7 @@ test('an empty setting is one that is not set', () => {
   expect(read({ ...empty, ...given })).toEqual(read(unset))
 })
 
-test.each(['OFF', 'false', '0', 'no', 'of'])('WORKER=%s does not mean that it publishes', (text) => {
+test.each(['OFF', 'false', '0', 'no', 'of'])('WORKER=%s does not turn publishing on', (text) => {
   expect(faultsOf({ ...mock, WORKER: text })).toEqual(['WORKER: expected on or off'])
 })
 
@@ -82,7 +82,7 @@ test.each(['javascript:alert(1)', 'ipfs.example', 'ftp://ipfs.example'])('IPFS_G
   expect(faultsOf({ ...mock, IPFS_GATEWAY_URL: text })).toEqual(['IPFS_GATEWAY_URL: expected an http or https URL'])
 })
 
-test('defaults: loopback, 8080, Google, satellite, 12 h, 256', () => {
+test('has the documented defaults', () => {
   expect(read(mock)).toMatchObject({
     mode: 'development',
     isMock: true,
@@ -113,7 +113,7 @@ test('defaults: loopback, 8080, Google, satellite, 12 h, 256', () => {
   })
 })
 
-test('a whole production: real reports, a policy, several enclaves and providers', () => {
+test('accepts a complete production configuration', () => {
   const config = read({
     ...production,
     ENCLAVE_URL: 'https://a.example, https://b.example',
@@ -135,7 +135,7 @@ test('a whole production: real reports, a policy, several enclaves and providers
 })
 
 describe('the hash in the coordinator’s own report', () => {
-  test('changes with whose quotes, entropy and users are believed', () => {
+  test('changes with the trusted quotes, entropy sources and users', () => {
     const looser = { 'policy.json': JSON.stringify({ ...policy, statuses: ['UpToDate', 'OutOfDate'] }) }
     const readBeacon = (changes: Partial<typeof quicknet> = {}) => {
       const { chainHash, key, genesisS, periodS } = { ...quicknet, ...changes }
@@ -226,7 +226,7 @@ describe('faults', () => {
     expect(faultsOf({ ...mock, [name]: value })).not.toEqual([])
   })
 
-  test('all at once, each by the name of its setting', () => {
+  test('lists all faults, each by its setting', () => {
     const faults = faultsOf({ PORT: 'x', BATCH_LIMIT: 'y', ENTROPY_SOURCE: 'z', RATE_LIMIT_AUTH: 'w' }).join('\n')
     for (const name of [
       'PORT',
@@ -244,7 +244,7 @@ describe('faults', () => {
     }
   })
 
-  test('no fault tells a secret', () => {
+  test('no fault quotes a secret', () => {
     const secrets = {
       OIDC_GOOGLE_CLIENT_SECRET: 'canary',
       DATABASE_URL: 'postgres://u:canary@db',
@@ -254,7 +254,7 @@ describe('faults', () => {
   })
 })
 
-describe('a setting that would be ignored is a fault, with what was meant', () => {
+describe('a misspelled setting is a fault that suggests the right name', () => {
   test.each([
     ['DATABASE_URI', 'did you mean DATABASE_URL?'],
     ['OIDC_ISSUER', 'did you mean OIDC_ISSUERS?'],
@@ -268,18 +268,18 @@ describe('a setting that would be ignored is a fault, with what was meant', () =
     expect(faults.filter((text) => text.startsWith(`${name}: `)).join()).toContain(meant)
   })
 
-  test.each(['ISSUER', 'CLIENT_SECRET'])('a provider of which only the %s is set', (part) => {
+  test.each(['ISSUER', 'CLIENT_SECRET'])('rejects a provider with only the %s', (part) => {
     const faults = faultsOf({ ...mock, [`OIDC_OTHER_${part}`]: 'https://x.example' })
     expect(faults).toContain('OIDC_OTHER_CLIENT_ID: missing')
   })
 
-  test('no setting of a provider is taken for a misspelt one', () => {
+  test('does not treat a provider’s setting as misspelled', () => {
     const parts = ['NAME', 'ICON_FILE', 'PROMPT', 'TEAM_ID', 'KEY_ID', 'PRIVATE_KEY', 'PRIVATE_KEY_FILE', 'CLIENT_ID']
     const env = Object.fromEntries(parts.map((part) => [`OIDC_APPLE_${part}`, 'x']))
     expect(faultsOf({ ...mock, ...env }).join()).not.toMatch(/unknown|did you mean/)
   })
 
-  test('the names are those of .env.example', () => {
+  test('knows the same names as .env.example', () => {
     const text = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8')
     const names = [...text.matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=/gm)].map(([, name = '']) => name)
     const ours = names.filter((name) => !/^OIDC_(?:GOOGLE|APPLE)_/.test(name))
@@ -290,7 +290,7 @@ describe('a setting that would be ignored is a fault, with what was meant', () =
   })
 })
 
-describe('mock attestation is for one machine', () => {
+describe('allows mock attestation only on loopback', () => {
   test.each([
     ['in production', { NODE_ENV: 'production' }, 'MOCK_ATTESTATION'],
     ['on all interfaces', { HOST: '0.0.0.0' }, 'HOST'],
@@ -302,7 +302,7 @@ describe('mock attestation is for one machine', () => {
   })
 })
 
-test.each([undefined, ''])('DATABASE_URL %j is a fault in every mode', (DATABASE_URL) => {
+test.each([undefined, ''])('rejects DATABASE_URL %j in every mode', (DATABASE_URL) => {
   for (const env of [mock, production]) {
     expect(faultsOf({ ...env, DATABASE_URL })).toEqual([expect.stringMatching(/^DATABASE_URL: /)])
   }
@@ -329,14 +329,14 @@ describe('production', () => {
     ENTROPY_AUTH_URL: 'https://auth.example/oauth/token',
   }
 
-  test('a named source that does not sign can start, where that is said', () => {
+  test('accepts a named source without signatures if the setting allows it', () => {
     expect(faultsOf({ ...orbitport, ENTROPY_ALLOW_UNSIGNED: 'true' })).toEqual([])
     expect(faultsOf(orbitport).join()).toContain('ENTROPY_ALLOW_UNSIGNED')
   })
 
   const drand = { ...production, ENTROPY_SOURCE: 'drand' }
 
-  test('drand, whose signature no receipt of version 1 can carry, can with version 2, and says that it signs', () => {
+  test('accepts drand with receipts of version 2 only, and treats its samples as signed', () => {
     expect(faultsOf({ ...drand, RECEIPTS: '2' })).toEqual([])
     for (const RECEIPTS of [undefined, '1']) expect(faultsOf({ ...drand, RECEIPTS }).join()).toContain('RECEIPTS')
     expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_ALLOW_UNSIGNED: 'true' }).join()).toContain(
@@ -344,7 +344,7 @@ describe('production', () => {
     )
   })
 
-  test('what a vault is told of its sources of time is what samples are taken of', () => {
+  test('a vault may name only the configured time sources', () => {
     const sourcesOf = (env: Env) => read(env).app.entropySources
     const keys = ['5a'.repeat(32), '6b'.repeat(32)]
     expect(sourcesOf({ ...production, ENTROPY_PUBLIC_KEY: keys.join() })).toEqual(
@@ -354,20 +354,20 @@ describe('production', () => {
     expect(sourcesOf({ ...orbitport, ENTROPY_ALLOW_UNSIGNED: 'true' })).toEqual([{ kind: 'unsigned' }])
   })
 
-  test('an empty beacon counts as unset, as any empty setting does', () => {
+  test('treats an empty beacon as unset', () => {
     const named = { ...drand, RECEIPTS: '2', ENTROPY_DRAND: 'quicknet' }
     expect(read({ ...named, ENTROPY_DRAND: '' })).toEqual(read(named))
   })
 
   test.each(['quicknet,quicknet', 'evilnet', `${'ab'.repeat(32)}:${'00'.repeat(96)}:1:3`, `${'ab'.repeat(32)}:1:3`])(
-    'a beacon that is none: %s',
+    'rejects the beacon: %s',
     (ENTROPY_DRAND) => {
       expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_DRAND }).join()).toContain('ENTROPY_DRAND')
     },
   )
 })
 
-test('witnesses need receipts with room for a proof; strangers need not hold them to a coordinator', () => {
+test('requires version 2 receipts with witnesses, which the configuration hash does not cover', () => {
   const vkey = toVkey(witnesses[0]?.key as NoteKey)
   const log = { ...production, RECEIPTS: '2', LOG_WITNESSES: `${vkey}@https://w1.example/a` }
   expect(read(log).witnesses).toMatchObject([{ key: { name: 'w1.example' }, url: 'https://w1.example/a' }])
@@ -375,7 +375,7 @@ test('witnesses need receipts with room for a proof; strangers need not hold the
   expect(faultsOf({ ...log, RECEIPTS: '1' }).join()).toContain('RECEIPTS')
 })
 
-describe('a policy that would accept more than was meant', () => {
+describe('a policy that would accept more than intended', () => {
   test.each<[string, unknown]>([
     ['nothing', null],
     ['a list', []],
@@ -410,7 +410,7 @@ describe('a policy that would accept more than was meant', () => {
     expect(faultsOf(production, { 'policy.json': JSON.stringify(value) }).join()).toContain('ENCLAVE_POLICY_FILE')
   })
 
-  test('no JSON', () => {
+  test('is not JSON', () => {
     expect(faultsOf(production, { 'policy.json': '{' }).join()).toContain('ENCLAVE_POLICY_FILE')
   })
 
@@ -427,7 +427,7 @@ describe('a policy that would accept more than was meant', () => {
     ])
   })
 
-  test('all members, well formed, are taken over', () => {
+  test('reads all well-formed members', () => {
     const whole = {
       ...policy,
       commitments: ['66'.repeat(32)],
@@ -440,26 +440,26 @@ describe('a policy that would accept more than was meant', () => {
   })
 })
 
-describe('registers that a policy leaves out could hold anybody’s code', () => {
+describe('a policy must list the registers that measure code', () => {
   const faultsWith = (changes: object) =>
     faultsOf(production, { 'policy.json': JSON.stringify({ ...policy, ...changes }) })
   const [mrTd, ...others] = codeRegisters
   const dstack = { 'compose-hash': ['33'.repeat(32)], 'app-id': ['44'.repeat(20)], 'key-provider': ['55'] }
   const withoutRtmr3 = { ...measurement, rtmr3: undefined }
 
-  test('MRTD alone is rejected in production, and the message names what is missing', () => {
+  test('rejects MRTD without other registers in production and names the missing ones', () => {
     expect(faultsWith({ measurements: [{ mrTd: measurement[mrTd] }] })).toEqual([
       `ENCLAVE_POLICY_FILE: measurements[0] lacks ${others.join(', ')}, required in production (the events compose-hash, app-id, key-provider can replace rtmr3)`,
     ])
   })
 
-  test.each(others)('one without %s is refused, beside a whole one', (name) => {
+  test.each(others)('rejects one without %s next to a complete one', (name) => {
     const [fault, ...rest] = faultsWith({ measurements: [measurement, { ...measurement, [name]: undefined }] })
     expect(fault).toMatch(`ENCLAVE_POLICY_FILE: measurements[1] lacks ${name}, required in production`)
     expect(rest).toEqual([])
   })
 
-  test('events stand for RTMR3 only where they name application, code and key provider', () => {
+  test('events replace RTMR3 only if they name application, code and key provider', () => {
     expect(faultsWith({ measurements: [withoutRtmr3], events: dstack })).toEqual([])
     for (const name of Object.keys(dstack)) {
       const [fault] = faultsWith({ measurements: [withoutRtmr3], events: { ...dstack, [name]: undefined } })
@@ -467,7 +467,7 @@ describe('registers that a policy leaves out could hold anybody’s code', () =>
     }
   })
 
-  test('development may do with less', () => {
+  test('development accepts fewer registers', () => {
     const { enclavePolicy } = read(
       { ...mock, ENCLAVE_POLICY_FILE: 'policy.json' },
       { 'policy.json': JSON.stringify({ ...policy, measurements: [{ mrTd: measurement[mrTd] }] }) },
@@ -485,11 +485,11 @@ describe('secrets in files', () => {
     'client-secret': 'a client secret\n',
   }
 
-  test('are read by name, and give the same configuration as values', () => {
+  test('are read by file name and give the same configuration as values', () => {
     expect(read({ ...rest, ...named }, files)).toEqual(read(production))
   })
 
-  test('a file that is not there is one fault', () => {
+  test('reports a missing file as one fault', () => {
     expect(faultsOf({ ...production, DATABASE_URL: undefined, DATABASE_URL_FILE: 'gone' })).toEqual([
       'DATABASE_URL_FILE: cannot be read',
     ])
@@ -501,7 +501,7 @@ describe('secrets in files', () => {
 })
 
 test.each(['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'LD_PRELOAD', 'LD_AUDIT', 'NODE_V8_COVERAGE', 'SSL_CERT_FILE'])(
-  '%s is refused on real hardware: no report would show it',
+  'rejects %s on real hardware, because reports do not cover it',
   (name) => {
     expect(faultsOf({ ...production, [name]: 'x' })).toEqual([
       `${name}: rejected on real hardware, because reports don’t cover it`,

@@ -21,7 +21,7 @@ import type { SignedAnswer } from '../test/tamperingWire.ts'
 
 type SignResult = { signature: Hex; slug: string }
 
-/** Reads an answer that has to be of this status. */
+/** Reads a response that must have this status. */
 async function read<Body>(pending: Promise<Response> | Response, status = 200): Promise<Body> {
   const response = await pending
   const text = await response.text()
@@ -56,25 +56,25 @@ const editStatement = (edit: Edit) => (answer: SignedAnswer) => {
 
 const times = <Value>(count: number, make: (index: number) => Value) => Array.from({ length: count }, (_, i) => make(i))
 
-/* The tests of one database go through the life of one backend, in order. */
-describe('the backend as processes', () => {
+/* The tests use one database and run in order. */
+describe('the backend as separate processes', () => {
   let backend: Backend
   let alice: TestUser
   let bob: TestUser
-  /** Their sessions are made to end by age and by silence. */
+  /** Their sessions are made to expire by age and by inactivity. */
   let aged: TestUser
   let silent: TestUser
   let nonce = 0
-  /** Transactions that were refused for want of entropy. */
+  /** Transactions that were rejected for lack of entropy. */
   const refused: number[] = []
-  /** Signatures that the enclave made and nobody may see. */
+  /** Signatures that the enclave created and that must never be released. */
   const unreleased = new Set<string>()
-  /** All tables as text, and the grants in them. */
+  /** The text of all tables, and the grants in it. */
   let dump = ''
   let grants: string[] = []
-  /** Signed by 50 requests at one time; the database is looked at in the end. */
+  /** Signed by 50 concurrent requests. The database is checked at the end. */
   let signedAtOnce: Hex = '0x'
-  /** What was answered; it must hold for ever. */
+  /** Responses that must never change. */
   const answered = new Map<number, SignResult>()
 
   async function sign(user = alice): Promise<SignResult & { nonce: number }> {
@@ -85,7 +85,7 @@ describe('the backend as processes', () => {
     return { ...result, nonce: own }
   }
   const getProof = (slug: string) => read<ProofPayload>(backend.call(`/proof/${slug}`))
-  /** All five with one cookie; answers what each was refused as. */
+  /** Makes all five calls with one cookie and returns their error codes. */
   async function refusals(cookie: string | undefined): Promise<string[]> {
     const answers = privateCalls.map(async ([method, path]) => {
       const body =
@@ -100,7 +100,7 @@ describe('the backend as processes', () => {
     })
     return [...new Set(await Promise.all(answers))]
   }
-  /** What is told while something hangs, and how much of what hangs has been answered by then. */
+  /** Responses that arrive while a call hangs, and how many hanging calls were answered by then. */
   async function readMeanwhile(waiting: readonly Promise<Response>[]): Promise<number> {
     let settled = 0
     for (const each of waiting)
@@ -117,7 +117,7 @@ describe('the backend as processes', () => {
       read(alice.get('/wallet/me')),
       getProof(slug),
     ])
-    // What was signed before is told without the enclave.
+    // Earlier signatures need no enclave.
     expect(await read(alice.sign(createTx(own)))).toEqual({ slug, signature })
     return settled
   }
@@ -138,8 +138,8 @@ describe('the backend as processes', () => {
   })
   afterAll(() => backend?.stop())
 
-  test('signed in while there is no entropy: no wallet yet, nothing is signed; then 50 provisions at one time make one', async () => {
-    // The first of all tests: nothing has been read ahead.
+  test('a sign-in without entropy has no wallet and cannot sign; then 50 concurrent provisions create one wallet', async () => {
+    // The first of all tests, so that no samples have been read ahead.
     backend.satellite.setFault('down')
     const carol = createUser(backend)
     await carol.signIn('carol')
@@ -152,7 +152,7 @@ describe('the backend as processes', () => {
     expect(await read(carol.get('/wallet/me'))).toEqual(wallets[0])
   })
 
-  test('after sign-in there is a user, and a wallet at once', async () => {
+  test('a sign-in creates user and wallet', async () => {
     expect(await refusal(alice.get('/auth/me'))).toEqual([401, 'not_authenticated'])
     expect((await alice.signIn('alice')).origin).toBe(APP)
     await bob.signIn('bob')
@@ -162,7 +162,7 @@ describe('the backend as processes', () => {
     expect((await read<WalletInfo>(bob.get('/wallet/me'))).address).not.toBe(wallet.address)
   })
 
-  test('the session returns as an httpOnly cookie, Lax as in the development template; the login cookie is gone', () => {
+  test('the session is an HttpOnly, Lax cookie as in the development template, and the login cookie is cleared', () => {
     const written = alice.setCookies.map((line) =>
       line.replace(/=[0-9a-f]{64};/, '=secret;').replace(/-[0-9a-f]{16}=/, '-id='),
     )
@@ -174,7 +174,7 @@ describe('the backend as processes', () => {
     ])
   })
 
-  test('the user returns to the page that sign-in began on, if it is the app’s', async () => {
+  test('the user returns to the page that started the sign-in, if it is on an allowed origin', async () => {
     const page = `${APP}/some/page?and=more`
     const visitor = createUser(backend)
     expect((await visitor.signIn('bob', `?return_to=${encodeURIComponent(page)}`)).href).toBe(page)
@@ -183,7 +183,7 @@ describe('the backend as processes', () => {
     expect(await refusal(elsewhere)).toEqual([400, 'invalid_request'])
   })
 
-  test('8 first sign-ins of one user at one time: one user, one wallet', async () => {
+  test('8 concurrent first sign-ins create one user and one wallet', async () => {
     const tabs = times(8, () => createUser(backend))
     await Promise.all(tabs.map((tab) => tab.signIn('dave')))
     const [users, wallets] = await Promise.all([
@@ -194,13 +194,13 @@ describe('the backend as processes', () => {
     expect(new Set(wallets.map((wallet) => JSON.stringify(wallet))).size).toBe(1)
   })
 
-  test('50 provisions at one time, and later ones, are the one wallet', async () => {
+  test('50 concurrent provisions, and later ones, return the same wallet', async () => {
     const wallet = await read(alice.get('/wallet/me'))
     const provisioned = await Promise.all(times(50, () => read(alice.post('/wallet/provision'))))
     for (const each of [...provisioned, await read(alice.post('/wallet/provision'))]) expect(each).toEqual(wallet)
   })
 
-  test('a signature is the wallet’s, and its proof is there at once', async () => {
+  test('a signature is the wallet’s, and its proof exists immediately', async () => {
     const { address } = await read<WalletInfo>(alice.get('/wallet/me'))
     const { signature, slug, nonce: own } = await sign()
     const { r, s, yParity } = parseSignature(signature)
@@ -231,7 +231,7 @@ describe('the backend as processes', () => {
     })
   })
 
-  test('the same digest again has the same signature and slug', async () => {
+  test('the same digest returns the same signature and slug', async () => {
     const { nonce: own, ...first } = await sign()
     expect(await read(alice.sign(createTx(own)))).toEqual(first)
   })
@@ -254,19 +254,19 @@ describe('the backend as processes', () => {
     expect(await refusal(backend.call(`/proof/${first.slug}`))).toEqual([404, 'proof_not_found'])
   })
 
-  test('50 identical signings at one time are one', async () => {
+  test('50 concurrent identical requests create one signature', async () => {
     nonce += 1
     const results = await Promise.all(times(50, () => read<SignResult>(alice.sign(createTx(nonce)))))
     expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1)
     signedAtOnce = toDigest(createTx(nonce))
   })
 
-  test('50 different signings at one time have 50 slugs', async () => {
+  test('50 concurrent different requests get 50 slugs', async () => {
     const results = await Promise.all(times(50, () => sign()))
     expect(new Set(results.map(({ slug }) => slug)).size).toBe(50)
   })
 
-  test('a digest of something else is refused, also when another user signed it', async () => {
+  test('rejects a digest of another transaction, even if another user signed it', async () => {
     nonce += 1
     expect(await refusal(alice.sign(createTx(nonce), `0x${'22'.repeat(32)}`))).toEqual([422, 'digest_mismatch'])
     const theirs = await sign(bob)
@@ -275,7 +275,7 @@ describe('the backend as processes', () => {
     expect(own.signature).not.toBe(theirs.signature)
   })
 
-  test('an unknown slug is 404, and no slug is told from another', async () => {
+  test('an unknown slug is 404, and no slug can be derived from another', async () => {
     const bodies = await Promise.all(
       ['AAAAAAAAAAAAAAAAAAAAAA', randomBytes(16).toString('base64url'), 'x'].map(async (slug) => {
         const { requestId, ...body } = await read<Record<string, unknown>>(backend.call(`/proof/${slug}`), 404)
@@ -287,7 +287,7 @@ describe('the backend as processes', () => {
     expect(bodies[0]).toMatchObject({ code: 'proof_not_found', status: 404, retryable: false })
   })
 
-  test('/health/attestation: a report over the very key that signs the caller’s nonce', async () => {
+  test('/health/attestation returns a report over the key that signs the caller’s nonce', async () => {
     const nonce = randomBytes(32).toString('hex')
     const answer = await read<CoordinatorAttestation>(backend.call(`/health/attestation?nonce=${nonce}`))
     const { report, certificates, publicKey, configHash, signature = '' } = answer
@@ -307,7 +307,7 @@ describe('the backend as processes', () => {
     expect(verify(null, message, key, fromHex(signature))).toBe(true)
   })
 
-  test('the browser’s origin must be on the list: another page can neither act for the user nor read', async () => {
+  test('only listed origins can act for the user and read responses', async () => {
     const { cookie } = alice
     for (const origin of ['https://evil.example', `${APP}.evil.example`, 'null', undefined]) {
       const headers = { cookie, ...(origin === undefined ? {} : { origin }) }
@@ -323,7 +323,7 @@ describe('the backend as processes', () => {
     expect((await read(APP)).get('access-control-allow-credentials')).toBe('true')
   })
 
-  test('no cookie, one of another service, an invented one, one of a sign-in, two at once: 401 at every call', async () => {
+  test('returns 401 at every call for a missing, foreign, invented, login or duplicate cookie', async () => {
     const [, login = ''] = /^countersign-login-[0-9a-f]+=([0-9a-f]{64});/.exec(alice.setCookies[0] ?? '') ?? []
     expect(login).toMatch(/^[0-9a-f]{64}$/)
     const secret = alice.cookie.split('=')[1]
@@ -340,7 +340,7 @@ describe('the backend as processes', () => {
     }
   })
 
-  test('signing in again gives a new secret, and the old one is 401 at every call', async () => {
+  test('signing in again creates a new secret, and the old one returns 401 at every call', async () => {
     const tab = createUser(backend)
     await tab.signIn('erin')
     const old = tab.cookie
@@ -350,7 +350,7 @@ describe('the backend as processes', () => {
     await read(tab.get('/auth/me'))
   })
 
-  test('after logout the session is over, on its own', async () => {
+  test('a sign-out ends only its own session', async () => {
     const other = createUser(backend)
     await other.signIn('alice')
     for (const secret of other.secrets) alice.secrets.add(secret)
@@ -361,7 +361,7 @@ describe('the backend as processes', () => {
     await read(alice.get('/auth/me'))
   })
 
-  test('an enclave that hangs holds up nothing but signings, and those are answered when it goes on', async () => {
+  test('an enclave that hangs delays only signing, and the requests are answered when it continues', async () => {
     const first = nonce + 1
     nonce += 40
     backend.freezeEnclave()
@@ -376,7 +376,7 @@ describe('the backend as processes', () => {
     expect(new Set(results.map(({ slug }) => slug)).size).toBe(40)
   })
 
-  test('without the enclave nothing is signed and proofs are still told; a new one goes on', async () => {
+  test('without the enclave nothing is signed but proofs are still served; a new enclave continues', async () => {
     const { slug } = await sign()
     await backend.stopEnclave('SIGKILL')
     nonce += 1
@@ -387,7 +387,7 @@ describe('the backend as processes', () => {
     await assertNothingLost()
   })
 
-  test('stopped and started again: same session, proofs and signatures', async () => {
+  test('a restart keeps session, proofs and signatures', async () => {
     const before = { me: await read(alice.get('/auth/me')), wallet: await read(alice.get('/wallet/me')) }
     expect(await backend.stopCoordinator('SIGTERM')).toBe(0)
     await backend.startCoordinator()
@@ -396,7 +396,7 @@ describe('the backend as processes', () => {
     await sign()
   })
 
-  test('killed while 20 signings wait: what was answered has its proof, and the rest can be asked again', async () => {
+  test('after a kill during 20 signings, answered ones have proofs and the rest can be requested again', async () => {
     const first = nonce + 1
     nonce += 20
     const waiting = times(20, async (index) => {
@@ -408,16 +408,16 @@ describe('the backend as processes', () => {
     await Promise.allSettled(waiting)
     expect(Math.max(...answered.keys())).toBeGreaterThanOrEqual(first)
 
-    // Without entropy nothing can be signed anew: these are the bytes from before.
+    // Without entropy nothing new can be signed, so these are the earlier signatures.
     backend.satellite.setFault('down')
-    // From here on its calls to the enclave go by a wire that later tests bend.
+    // From here on its calls to the enclave go through a wire that later tests tamper with.
     await backend.startCoordinator({ ENCLAVE_URL: backend.wire.url })
     await assertNothingLost()
   })
 
-  test('a satellite that says the same again: no sample is used twice, and then nothing is signed', async () => {
+  test('a satellite that repeats its samples: no sample is used twice, and then nothing is signed', async () => {
     backend.satellite.setFault('replay')
-    // The killed coordinator may have died before it claimed the last of them: those are as good as new.
+    // The killed coordinator may have died before it claimed the last samples, so those are still unused.
     let last: Response
     do {
       nonce += 1
@@ -432,14 +432,14 @@ describe('the backend as processes', () => {
     ['that is down', 'down', {}],
     ['that hangs', 'slow', { delayMs: 10_000 }],
     ['that signs wrongly', 'wrong-signature', {}],
-  ] as const)('a satellite %s: nothing is signed, and all else is told', async (_, fault, options) => {
+  ] as const)('with a satellite %s nothing is signed, and everything else is served', async (_, fault, options) => {
     backend.satellite.setFault(fault, options)
     nonce += 1
     refused.push(nonce)
     const waiting = [alice.sign(createTx(nonce))]
     if (fault === 'slow') expect(await readMeanwhile(waiting)).toBe(0)
     for (const each of waiting) expect(await refusal(each)).toEqual([503, 'entropy_unavailable'])
-    // No sample is asked for a request that cannot be signed. Those bought ahead may still be coming.
+    // Requests that can't be signed use no sample. Samples bought ahead may still arrive.
     const countRequests = async () => {
       const { requests } = backend.satellite
       expect(await refusal(alice.sign(createTx(nonce), `0x${'22'.repeat(32)}`))).toEqual([422, 'digest_mismatch'])
@@ -448,8 +448,8 @@ describe('the backend as processes', () => {
     await expect.poll(countRequests).toBe(0)
   })
 
-  test('a satellite that answers late holds up nothing but signings', async () => {
-    // As late as it takes to read all else: that is little of what the coordinator waits for it.
+  test('a slow satellite delays only signing', async () => {
+    // As slow as reading everything else takes, which is much less than the coordinator's time limit.
     backend.satellite.setFault('slow', { delayMs: 60_000 })
     const waiting = refused.map((own) => alice.sign(createTx(own)))
     expect(await readMeanwhile(waiting)).toBe(0)
@@ -458,7 +458,7 @@ describe('the backend as processes', () => {
     await assertNothingLost()
   })
 
-  /** A good quote, over something else. */
+  /** A valid quote over other data. */
   let earlierQuote: unknown
   test.each<[string, [status: number, code: string], (answer: SignedAnswer) => void]>([
     [
@@ -495,7 +495,7 @@ describe('the backend as processes', () => {
     const response = await alice.sign(createTx(nonce))
     const text = await response.text()
     expect([response.status, JSON.parse(text).code]).toEqual(expected)
-    // The enclave did sign: it is the coordinator that keeps it back.
+    // The enclave did sign. The coordinator withholds the signature.
     const [result] = seen.at(-1)?.results ?? []
     const { signature } = result?.statement ?? {}
     expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
@@ -503,7 +503,7 @@ describe('the backend as processes', () => {
     unreleased.add(String(signature).slice(2))
   })
 
-  test('with an honest wire again, signing goes on', async () => {
+  test('without tampering signing continues', async () => {
     backend.wire.setTamper()
     await sign()
   })
@@ -520,7 +520,7 @@ describe('the backend as processes', () => {
     return dumps.join('\n')
   }
 
-  /** Exchanges the values of a column between alice and bob, as the owner of the database could. */
+  /** Swaps a column's values between alice and bob, as the database's owner could. */
   async function swap(query: Query, table: string, column: string, owner: string) {
     const people = "select id from users where email in ('alice@example.com', 'bob@example.com')"
     await query(
@@ -529,7 +529,7 @@ describe('the backend as processes', () => {
     )
   }
 
-  test('in the database: one row for 50 signings, one wallet for each user, no sample twice, nothing that was not released', async () => {
+  test('the database has one row for 50 signings, one wallet per user, no sample twice, and no unreleased signature', async () => {
     await aged.signIn('carol')
     await silent.signIn('dave')
     const { rows, users, wallets, samples, attestations, signatures } = await backend.withDatabase(async (query) => {
@@ -561,7 +561,7 @@ describe('the backend as processes', () => {
 
   test('no session secret, code, token or key is in the logs or the database, and no e-mail address or grant in the logs', async () => {
     const secrets = [...alice.secrets, ...bob.secrets, ...(await backend.readKeys())]
-    // A login secret, a session secret and a code each, and those of the sign-in that was logged out; the root secret and 5 keys.
+    // A login secret, a session secret and a code each, also of the signed-out session; the root secret and 5 keys.
     expect(secrets.length).toBeGreaterThanOrEqual(15)
     const logs = backend.logs()
     expect(logs).toContain('Started the coordinator')
@@ -571,7 +571,7 @@ describe('the backend as processes', () => {
     for (const grant of grants) expect(logs).not.toContain(grant)
     for (const text of [logs, dump]) {
       expect(text).not.toContain(backend.oidc.clientSecret)
-      // A JSON Web Token, which an ID token is.
+      // An ID token is a JSON Web Token.
       expect(text).not.toMatch(/eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+/)
       for (const secret of secrets) for (const form of toForms(secret)) expect(text).not.toContain(form)
     }
@@ -583,14 +583,14 @@ describe('the backend as processes', () => {
     return [secret, bytes.toString('base64'), bytes.toString('base64url')]
   }
 
-  test('a session that is over by age or silence is 401 at every call; keys swapped in the database sign for nobody', async () => {
+  test('a session that expired by age or inactivity returns 401 at every call; keys swapped in the database sign for no user', async () => {
     for (const { cookie } of [aged, silent]) expect(await refusals(cookie)).toEqual(['401 session_expired'])
     for (const user of [alice, bob]) {
       expect(await refusal(user.sign(createTx(nonce + 1)))).toEqual([403, 'key_binding_mismatch'])
     }
   })
 
-  test('nor when they are swapped in every table', async () => {
+  test('keys swapped in every table sign for no user', async () => {
     const before = await backend.withDatabase(async (query) => {
       await query('alter table wallets disable trigger all')
       for (const column of ['kms_key_id', 'address']) await swap(query, 'wallets', column, 'user_id')
@@ -606,7 +606,7 @@ describe('the backend as processes', () => {
     expect(await backend.withDatabase((query) => query(count))).toEqual(before)
   })
 
-  test('an answer that is not as /openapi.json says would have been noticed', async () => {
+  test('the response check detects a response that differs from /openapi.json', async () => {
     await expect(backend.call('/nowhere')).rejects.toThrow('no such call')
     await expect(backend.call('/auth/me', { method: 'DELETE', headers: { origin: APP } })).rejects.toThrow(
       'no such call',
@@ -623,7 +623,7 @@ describe('the backend as processes', () => {
     await expect(check(Response.json(problem, { status: 401, headers }))).rejects.toThrow('no proof_not_found')
   })
 
-  test('every answer was as /openapi.json says, of each kind', async () => {
+  test('every kind of response matched /openapi.json', async () => {
     expect([...(await backend.seenAnswers())].sort()).toEqual(
       expect.arrayContaining([
         'get /auth/me 200',
@@ -658,8 +658,8 @@ describe('the backend as processes', () => {
   })
 })
 
-describe('start refused', () => {
-  test('with every fault listed, and no secret told', async () => {
+describe('a failed start', () => {
+  test('lists every fault and quotes no secret', async () => {
     const output: string[] = []
     const env = { NODE_ENV: 'production', MOCK_ATTESTATION: 'true', OIDC_GOOGLE_CLIENT_SECRET: 'canary' }
     const onLine = (line: string) => output.push(line)

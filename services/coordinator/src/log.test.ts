@@ -7,7 +7,7 @@ function createTestLog() {
   return { log: createLog({ write: (line) => void lines.push(line), flush() {} }), lines }
 }
 
-test('a line is JSON with its time, its level and the listed fields', () => {
+test('a line is JSON with its time, level and the listed fields', () => {
   const { log, lines } = createTestLog()
   log.info({ msg: 'Answered a request', requestId: 'r1', method: 'GET', route: '/health', status: 200, durationMs: 3 })
   expect(JSON.parse(lines[0] ?? '')).toEqual({
@@ -22,13 +22,13 @@ test('a line is JSON with its time, its level and the listed fields', () => {
   })
 })
 
-test('a sign-in that failed says at which provider', () => {
+test('a failed sign-in names its provider', () => {
   const { log, lines } = createTestLog()
   log.warn({ msg: 'Could not sign a user in', provider: 'google', code: 'provider_unavailable', reason: 'x' })
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ provider: 'google', code: 'provider_unavailable', reason: 'x' })
 })
 
-test.each(['info', 'warn', 'error'] as const)('%s leaves out every field that is not listed', (level) => {
+test.each(['info', 'warn', 'error'] as const)('%s drops fields that are not listed', (level) => {
   const { log, lines } = createTestLog()
   const fields = ['sid', 'grant', 'idToken', 'loginSecret', 'email', 'cookie', 'authorization', 'err', 'Msg', 'body']
   log[level]({ msg: 'Something happened', ...Object.fromEntries(fields.map((name) => [name, `canary-${name}`])) })
@@ -37,19 +37,19 @@ test.each(['info', 'warn', 'error'] as const)('%s leaves out every field that is
   expect(Object.keys(JSON.parse(lines[0] ?? '')).sort()).toEqual(['level', 'msg', 'time'])
 })
 
-test('members of the prototype are no fields', () => {
+test('does not read members of the prototype', () => {
   const { log, lines } = createTestLog()
   log.info(Object.assign(Object.create({ reason: 'canary' }), { msg: 'Something happened' }))
   expect(lines[0]).not.toContain('canary')
 })
 
-test('a value cannot start a line of its own', () => {
+test('a value cannot start a new line', () => {
   const { log, lines } = createTestLog()
   log.warn({ msg: 'Something happened', reason: 'a\n{"level":50,"msg":"forged"}' })
   expect(lines.join('').trim().split('\n')).toHaveLength(1)
 })
 
-/** A process whose output is kept, as it was written. */
+/** A process that records its output. */
 function createOutput() {
   const written: string[] = []
   const process = Object.assign(new EventEmitter(), {
@@ -58,7 +58,7 @@ function createOutput() {
   return { ...createTurnWriter(process as never), process, written }
 }
 
-test('lines of one turn of the event loop are one write, in their order', async () => {
+test('writes all lines of one turn of the event loop together and in order', async () => {
   const { write, written } = createOutput()
   write('1\n')
   write('2\n')
@@ -69,7 +69,7 @@ test('lines of one turn of the event loop are one write, in their order', async 
   expect(written).toEqual(['1\n2\n', '3\n'])
 })
 
-test.each(['warn', 'error'] as const)('%s is written at once, after what came before it', (level) => {
+test.each(['warn', 'error'] as const)('writes %s immediately, after earlier lines', (level) => {
   const { written, ...output } = createOutput()
   const log = createLog(output)
   log.info({ msg: 'First' })
@@ -79,7 +79,7 @@ test.each(['warn', 'error'] as const)('%s is written at once, after what came be
   ])
 })
 
-test('a process that exits has written its last lines, once', async () => {
+test('writes the last lines once when the process exits', async () => {
   const { write, process, written } = createOutput()
   write('the last\n')
   process.emit('exit')
@@ -87,7 +87,7 @@ test('a process that exits has written its last lines, once', async () => {
   expect(written).toEqual(['the last\n'])
 })
 
-test('a reader of the log that has gone is no fault', () => {
+test('survives a closed output', () => {
   const { process } = createOutput()
   expect(() => process.stdout.emit('error', new Error('EPIPE'))).not.toThrow()
 })

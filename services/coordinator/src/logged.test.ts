@@ -27,8 +27,8 @@ const typedData = {
   message: { spender: `0x${'33'.repeat(20)}` },
 }
 
-/* On real processes, in the life of one backend: an enclave that insists on its log, three witnesses of which two are enough. */
-describe('an enclave with a log, on processes', () => {
+/* Runs real processes of one backend in order: an enclave that requires its log, and three witnesses with a quorum of two. */
+describe('an enclave with a log, as separate processes', () => {
   let started: Awaited<ReturnType<typeof startContract>>
   let backend: Backend
   let alice: TestUser
@@ -73,7 +73,7 @@ describe('an enclave with a log, on processes', () => {
     return proof as ProofPayload
   }
 
-  /** All entries that are written, decoded. */
+  /** All stored entries, decoded. */
   const readEntries = () =>
     backend.withDatabase(async (query) => {
       const rows = await query(`select substr(entries, 57 * place + 1, 57) as entry from log_appends
@@ -83,7 +83,7 @@ describe('an enclave with a log, on processes', () => {
   const countSigned = () =>
     backend.withDatabase(async (query) => Number((await query('select count(*) from proofs'))[0]?.count))
 
-  test('every kind is signed, and its receipt shows that it is in the log', async () => {
+  test('signs every kind, and each receipt proves its log entry', async () => {
     const transaction = createTx(nonce++)
     const { chainId } = started.chain
     const answers = await Promise.all([
@@ -103,13 +103,13 @@ describe('an enclave with a log, on processes', () => {
     expect(kinds.filter((kind) => kind === 'signature').length).toBe(answers.length)
   }, 240_000)
 
-  test('64 at once: each has an entry and a receipt of its own', async () => {
+  test('64 concurrent signings have an entry and a receipt each', async () => {
     const answers = await Promise.all(Array.from({ length: 64 }, () => sign(createTx(nonce++))))
     expect(new Set(answers.map(({ slug }) => slug)).size).toBe(64)
     await expectVerified(answers[63] as Answer)
   }, 240_000)
 
-  test('the same digest through two coordinators at once is one signature', async () => {
+  test('the same digest through two coordinators at once creates one signature', async () => {
     const second = await backend.startSecond({ WORKER: 'off' })
     try {
       const other = createUser(second)
@@ -126,7 +126,7 @@ describe('an enclave with a log, on processes', () => {
     }
   }, 240_000)
 
-  test('a vault that asks for two certain witnesses waits for both; the wallet needs any two', async () => {
+  test('a vault that requires two specific witnesses waits for both; the wallet needs any two', async () => {
     const [first, second, third] = backend.witnesses
     const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxValueWei: '1', maxFeeWei: '100000' } as const
     const witnesses = [first, second].map((one) => toHex(parseVkey(one?.vkey ?? '').publicKey)).sort()
@@ -147,7 +147,7 @@ describe('an enclave with a log, on processes', () => {
     await expectVerified(await post('/sign/digest', pay()))
   }, 240_000)
 
-  test('without a quorum nothing is released: told of, dropped by an entry, and signed when witnesses are back', async () => {
+  test('without a quorum nothing is released: callers get an error, an entry marks the drop, and signing works when witnesses are back', async () => {
     const [first, second] = backend.witnesses
     const [before, dropped] = [
       await countSigned(),

@@ -34,7 +34,7 @@ import { type Backend, startBackend } from '../test/backend.ts'
 
 type Answer = { signature: Hex; slug: string; opening: Opening }
 
-/** 50 in every run; `OFF_CHAIN_MESSAGES=1000` is the whole trial. */
+/** 50 in every run. `OFF_CHAIN_MESSAGES=1000` is the full trial. */
 const COUNT = Number(process.env.OFF_CHAIN_MESSAGES ?? 50)
 const simulated = createSimulatedBeacon()
 const IMPLEMENTATION: Hex = `0x${'22'.repeat(20)}`
@@ -51,8 +51,8 @@ const typedData = {
   message: { spender: `0x${'33'.repeat(20)}` as const, value: '1000000000000000000' },
 }
 
-/* On real processes, in the life of one backend. */
-describe('every kind of signature, on processes', () => {
+/* Runs real processes of one backend in order. */
+describe('every kind of signature, as separate processes', () => {
   let chain: Awaited<ReturnType<typeof startContract>>['chain']
   let contract: Hex
   let backend: Backend
@@ -108,7 +108,7 @@ describe('every kind of signature, on processes', () => {
     ])
   }
 
-  test('a message: a signature as every wallet makes it, an opening, and a proof that shows neither', async () => {
+  test('a message gets a standard signature, an opening, and a proof that reveals neither', async () => {
     const message: Hex = `0x${Buffer.from('Sign in to example.org').toString('hex')}`
     const { signature, slug, opening } = await post('/sign/message', { message })
     expect((await recoverMessageAddress({ message: { raw: message }, signature })).toLowerCase()).toBe(address)
@@ -129,7 +129,7 @@ describe('every kind of signature, on processes', () => {
     await expectVerified(proof, opening)
   }, 120_000)
 
-  test('an authorization for code on the list, twice the same; for other code nothing', async () => {
+  test('an authorization for listed code returns the same signature twice, and other code is rejected', async () => {
     const authorization = { chainId: chain.chainId, address: IMPLEMENTATION, nonce: 4 }
     const first = await post('/sign/authorization', authorization)
     const authority = await recoverAuthorizationAddress({ authorization, signature: first.signature })
@@ -145,7 +145,7 @@ describe('every kind of signature, on processes', () => {
     ])
   }, 120_000)
 
-  test('with RECEIPTS=2 a transaction has a receipt of version 2, and the members of its proof stay', async () => {
+  test('with RECEIPTS=2 a transaction has a version 2 receipt and the same proof members', async () => {
     const { slug } = (await (await alice.sign(createTx(0))).json()) as Answer
     const proof = await complete(slug)
     expect(proof.receipt?.version).toBe('countersign-attestation/2')
@@ -153,7 +153,7 @@ describe('every kind of signature, on processes', () => {
     await expectVerified(proof)
   }, 120_000)
 
-  test('a vault: pays what its rules allow, more and messages with a passkey, is attested, and every proof verifies', async () => {
+  test('a vault pays what its rules allow, needs a passkey for more and for messages, is attested, and every proof verifies', async () => {
     const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
     const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxFeeWei: '100000', approvals: 0 } as const
     const policy = createPolicy({
@@ -222,7 +222,7 @@ describe('every kind of signature, on processes', () => {
     expect(page.transactions.filter(({ walletAddress }) => walletAddress === wallet)).toHaveLength(4)
   }, 180_000)
 
-  test(`nothing of ${COUNT} random messages is in the database, blocks, calldata or logs; killed on the way, all complete`, async () => {
+  test(`nothing of ${COUNT} random messages is in the database, blocks, calldata or logs; after kills, all proofs complete`, async () => {
     const messages = Array.from({ length: COUNT }, () => `0x${randomBytes(48).toString('hex')}` as const)
     const answers: Answer[] = []
     for (let start = 0; start < COUNT; start += 50) {
@@ -230,7 +230,7 @@ describe('every kind of signature, on processes', () => {
       answers.push(...(await Promise.all(part.map((message) => post('/sign/message', { message })))))
     }
     await backend.stopCoordinator('SIGKILL')
-    // With another source of entropy: for the next test, and what is signed already does not mind.
+    // Changes the entropy source for the next test. Earlier signatures are unaffected.
     await backend.startCoordinator({ ENTROPY_SOURCE: 'drand', ENTROPY_URL: relay.url, ENTROPY_DRAND: relay.setting })
     const slugs = answers.map(({ slug }) => slug)
     const proofs = await waitForCompleteProofs({ url: backend.url, slugs, timeoutMs: 60_000 + 1_000 * COUNT })
@@ -252,7 +252,7 @@ describe('every kind of signature, on processes', () => {
       blocks: [...blocks.values()].join('\n'),
       calldata: await readCalldata(chain.url),
     }
-    // What is public first: a search that can find nothing would prove nothing.
+    // Searches for public values first, to prove that the search works.
     const commitments = proofs.map(({ txHash }) => txHash.slice(2))
     for (const [place, text] of Object.entries(places)) {
       expect([place, commitments.filter((one) => !text.includes(one))]).toEqual([place, []])
@@ -275,7 +275,7 @@ describe('every kind of signature, on processes', () => {
     expect(found).toEqual([])
   }, 600_000)
 
-  test('with drand each signature has a round of the beacon, and the command line says what such a round is', async () => {
+  test('with drand each signature has a round of the beacon, and the command line explains it', async () => {
     const [payment, message] = await Promise.all([
       alice.sign(createTx(1)).then(async (response) => (await response.json()) as Answer),
       post('/sign/message', { message: '0x6869' }),

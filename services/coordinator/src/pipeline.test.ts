@@ -48,7 +48,7 @@ describe('from signature to public proof', () => {
     }
   }
 
-  test('a signature becomes a receipt on IPFS and an event on the chain, which a stranger verifies', async () => {
+  test('a signature becomes a receipt on IPFS and an event on the chain that a third party can verify', async () => {
     const user = await signIn('alice')
     const { slug } = (await (await user.sign(createTx(0))).json()) as { slug: string }
     const proof = await untilComplete(slug)
@@ -78,7 +78,7 @@ describe('from signature to public proof', () => {
     ])
   })
 
-  test('the coordinator killed while 20 proofs are on their way: after the restart all are complete, one event each', async () => {
+  test('after the coordinator is killed with 20 pending proofs, all complete with one event each', async () => {
     const user = await signIn('bob')
     const answers = await Promise.all(Array.from({ length: 20 }, (_, nonce) => user.sign(createTx(nonce))))
     const slugs = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { slug: string }).slug))
@@ -89,24 +89,24 @@ describe('from signature to public proof', () => {
     for (const { txHash } of proofs) expect(events.filter((event) => event.txHash === txHash)).toHaveLength(1)
   })
 
-  test('no session secret, code or key is in the files of the database, not even of a session that is over', async () => {
+  test('no session secret, code or key is in the database files, even of an ended session', async () => {
     const visitor = await signIn('carol')
     expect((await visitor.post('/auth/logout')).status).toBe(200)
     const secrets = [...users.flatMap((user) => [...user.secrets]), ...(await backend.readKeys())]
-    // A login secret, a session secret and a code each, and the root secret with a key at least.
+    // A login secret, a session secret and a code each, and the root secret with at least one key.
     expect(secrets.length).toBeGreaterThanOrEqual(11)
-    // Only what is hex from end to end has bytes: of a code, a few letters at its start could pass for some.
+    // Only values that are entirely hex are searched for as bytes. A few letters at the start of a code could match by chance.
     const toForms = (secret: string) =>
       /^[0-9a-f]{64}$/.test(secret) ? [secret, Buffer.from(secret, 'hex')] : [secret]
     const forms = secrets.flatMap(toForms)
     let filesWithUser = 0
     for (const path of await listDatabaseFiles()) {
-      // The server removes files of its write-ahead log meanwhile.
+      // The server deletes files of its write-ahead log meanwhile.
       const file = await readFile(path).catch(() => Buffer.alloc(0))
       if (file.includes('alice@example.com')) filesWithUser += 1
       for (const form of forms) expect(file.includes(form)).toBe(false)
     }
-    // Of the table, and of the write-ahead log.
+    // In the table and in the write-ahead log.
     expect(filesWithUser).toBeGreaterThanOrEqual(2)
   })
 

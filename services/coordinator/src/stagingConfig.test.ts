@@ -45,7 +45,7 @@ function faultsOf(read: () => unknown): readonly string[] {
   }
 }
 
-test('staging allows simulated silicon on a public address, for test networks', () => {
+test('staging allows simulated hardware on a public address, for test networks', () => {
   expect(readConfig(staging, deps)).toMatchObject({
     mode: 'staging',
     isMock: true,
@@ -82,11 +82,11 @@ test.each<[string, Env, string]>([
   expect(faultsOf(() => readConfig({ ...staging, ...changes }, deps)).join('\n')).toContain(expected)
 })
 
-test('a narrower list of test networks is kept', () => {
+test('keeps a narrower list of test networks', () => {
   expect(readConfig({ ...staging, ALLOWED_CHAIN_IDS: '31337' }, deps).app.allowedChainIds).toEqual([31337])
 })
 
-test('production refuses what only staging allows', () => {
+test('production rejects what only staging allows', () => {
   const faults = faultsOf(() => readConfig({ ...staging, NODE_ENV: 'production' }, deps)).join('\n')
   for (const text of [
     'MOCK_ATTESTATION: rejected in production',
@@ -97,13 +97,13 @@ test('production refuses what only staging allows', () => {
   }
 })
 
-test('outside of staging, simulated silicon stays on loopback', () => {
+test('outside staging, simulated hardware is limited to loopback', () => {
   const faults = faultsOf(() => readConfig({ ...staging, NODE_ENV: undefined }, deps)).join()
   expect(faults).toContain('HOST: expected loopback with MOCK_ATTESTATION=true')
   expect(faults).toContain('PUBLIC_URL: expected loopback with MOCK_ATTESTATION=true')
 })
 
-test('a worker alone publishes to test networks too', () => {
+test('a separate worker publishes to test networks, too', () => {
   const worker = { ...chain, NODE_ENV: 'staging', DATABASE_URL: staging.DATABASE_URL }
   expect(faultsOf(() => readWorkerConfig(worker, deps))).toEqual([])
   expect(faultsOf(() => readWorkerConfig({ ...worker, CHAIN_ID: '1' }, deps)).join()).toContain(

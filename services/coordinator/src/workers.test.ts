@@ -27,7 +27,7 @@ beforeAll(async () => {
   const kubo = await startFakeKubo()
   stops.push(() => kubo.stop())
   kuboUrl = kubo.url
-  // These coordinators publish nothing: `WORKER=off` although a chain is named.
+  // These coordinators publish nothing: `WORKER=off`, although a chain is configured.
   backend = await startBackend({ env: { ...contract.env, WORKER: 'off' } })
   stops.push(() => backend.stop())
   second = await backend.startSecond()
@@ -37,7 +37,7 @@ afterAll(async () => {
   for (const stop of stops.toReversed()) await stop()
 })
 
-test('two coordinators and two workers on one PostgreSQL, one of them killed: no double publish, one sequence of nonces', async () => {
+test('two coordinators and two workers on one PostgreSQL publish nothing twice and share one nonce sequence when one is killed', async () => {
   const [one, other] = [createUser(backend), createUser(second)]
   await one.signIn('alice')
   await other.signIn('bob')
@@ -58,7 +58,7 @@ test('two coordinators and two workers on one PostgreSQL, one of them killed: no
   await workers[1].kill('SIGKILL')
 }, 120_000)
 
-test('a vault whose coordinator was killed before its policy was pinned, and whose job was lost, is there once a worker runs', async () => {
+test('a vault whose coordinator was killed and whose job was lost is available once a worker runs', async () => {
   const owner = createUser(backend)
   await owner.signIn('dave')
   const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '42000', maxValueWei: '1' } as const
@@ -70,7 +70,7 @@ test('a vault whose coordinator was killed before its policy was pinned, and who
   expect(await asked).toBe('killed')
   await backend.withDatabase(async (query) => {
     await query(`delete from pgboss.job where name = 'policy'`)
-    // As one that nobody has asked for again. The database lets nobody change a policy but whoever owns it.
+    // Like one without a new request. Only the database's owner can change a policy.
     await query('set session_replication_role = replica')
     await query(`update policies set created_at = created_at - interval '1 minute'`)
   })
@@ -83,7 +83,7 @@ test('a vault whose coordinator was killed before its policy was pinned, and who
   await worker.kill('SIGKILL')
 })
 
-test('a publisher frozen for longer than its lease, and woken, publishes nothing twice', async () => {
+test('a publisher that is frozen beyond its lease and continues publishes nothing twice', async () => {
   await backend.stopCoordinator('SIGKILL')
   await backend.startCoordinator({
     WORKER: 'on',
@@ -100,7 +100,7 @@ test('a publisher frozen for longer than its lease, and woken, publishes nothing
   const slugs = await sign([0, 1, 2])
   while (!(await backend.isCoordinatorFrozen())) await wait()
   const frozenAt = Date.now()
-  // Its claim stands, its job is taken, and its bytes are stored. Another finds all of that.
+  // Its claim and bytes are stored, and its job is taken, so another worker finds all of them.
   const worker = await startWorkerProcess()
   stops.push(() => worker.kill('SIGKILL'))
   await untilComplete(second.url, slugs)
@@ -129,7 +129,7 @@ async function untilComplete(url: string, slugs: readonly string[]) {
   }
 }
 
-/** One event for each proof that was seen complete, and nonces without a gap. */
+/** One event for each complete proof, and nonces without a gap. */
 async function assertPublishedOnce() {
   const events = await readEvents({ url: contract.chain.url, contract: contract.address })
   expect(events).toHaveLength(published.size)
@@ -138,12 +138,12 @@ async function assertPublishedOnce() {
   expect(rows.map(({ nonce }) => Number(nonce))).toEqual(rows.map((_, index) => index))
 }
 
-test('SIGTERM: the worker finishes what it has in hand, and ends with 0', async () => {
+test('SIGTERM: the worker finishes its jobs and exits with 0', async () => {
   const worker = await startWorkerProcess()
   expect(await worker.kill('SIGTERM')).toBe(0)
 })
 
-test('without PostgreSQL and without a chain it refuses to start, and names both', async () => {
+test('without PostgreSQL and a chain the start fails and names both', async () => {
   const { started: refused } = spawnWorker({})
   await expect(refused).rejects.toThrow(/DATABASE_URL/)
   await expect(refused).rejects.toThrow(/RPC_URL/)

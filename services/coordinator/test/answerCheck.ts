@@ -6,19 +6,19 @@ type Operation = { responses: Record<string, Described> }
 type Document = { paths: Record<string, Record<string, Operation>>; components: { schemas: Json } }
 
 export type AnswerCheck = {
-  /** Throws when an answer is not as the document says. The response can still be read. */
+  /** Throws if a response differs from the document. The response can still be read. */
   check(call: { method: string; path: string }, response: Response): Promise<void>
-  /** Throws when a value is not of a resource of the document, by its name. */
+  /** Throws if a value doesn't match a named schema of the document. */
   checkResource(name: string, value: unknown): void
-  /** What has been checked: `get /proof/{slug} 404`. */
+  /** The checked responses: `get /proof/{slug} 404`. */
   seen: ReadonlySet<string>
 }
 
 /**
- * Reads `/openapi.json` as a stranger's client would, by its text alone: path, method, status and content type must be
- * described, JSON must satisfy its schema, and the code of a problem must be one that is named for its status.
+ * Reads `/openapi.json` as text, like a third party's client. Path, method, status and content type must be described, JSON must match its
+ * schema, and a problem's code must be listed for its status.
  *
- * With `acceptUndescribed`, paths and methods that are in no document may be answered with a problem.
+ * With `acceptUndescribed`, paths and methods outside the document may return a problem.
  */
 export function createAnswerCheck(text: string, { acceptUndescribed = false } = {}): AnswerCheck {
   const document = JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/')) as Document
@@ -38,7 +38,7 @@ export function createAnswerCheck(text: string, { acceptUndescribed = false } = 
   }
 
   async function check({ method, path }: { method: string; path: string }, response: Response): Promise<void> {
-    // Preflights and answers without their bodies are HTTP's, not the document's.
+    // The document doesn't describe preflights and responses without bodies.
     if (method === 'HEAD' || method === 'OPTIONS') return
     const { status } = response
     const type = (response.headers.get('content-type') ?? '').replace(/;.*/, '')
@@ -58,7 +58,7 @@ export function createAnswerCheck(text: string, { acceptUndescribed = false } = 
       return
     }
     const { schema } = described.content[type] ?? fail('no such content type')
-    // Pages and blocks are only bytes here, and a stream of events may have no end.
+    // Pages and blocks are only bytes here, and a stream of events may never end.
     if (!/[/+]json$/.test(type)) return
     const parsed = toSchema(schema).safeParse(await response.clone().json())
     if (!parsed.success) return fail(z.prettifyError(parsed.error))
@@ -71,7 +71,7 @@ export function createAnswerCheck(text: string, { acceptUndescribed = false } = 
 }
 
 function findOperation({ paths }: Document, method: string, path: string) {
-  // A tile has a path of several segments, for which OpenAPI has no pattern.
+  // A tile's path has several segments, which OpenAPI can't describe.
   const toPattern = (name: string) => (name === '{path}' ? '.+' : '[^/]+')
   const isMatch = (pattern: string) =>
     new RegExp(`^${pattern.replaceAll('.', '\\.').replace(/\{[^}]+\}/g, toPattern)}$`).test(path)

@@ -12,8 +12,8 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<Recor
 export type Backend = Awaited<ReturnType<typeof startBackend>>
 
 /**
- * The backend of `@countersign/testing`, with what only the coordinator's own tests need: answers checked against the coordinator's
- * description, a wire that changes the enclave's answers, and a look into database and root secret. `env` is the coordinator's.
+ * The backend of `@countersign/testing` with additions for the coordinator's tests: a check of all responses, a wire that tampers with the
+ * enclave's responses, and access to database and root secret. `env` is the coordinator's.
  */
 export function startBackend(
   parameters: Pick<StartBackendParameters, 'env' | 'enclaveEnv' | 'log' | 'databaseUrl'> = {},
@@ -28,7 +28,7 @@ export function startBackend(
       return answers
     }
 
-    /** Throws unless the coordinator's own document describes the answer. */
+    /** Throws if the coordinator's own document doesn't describe the response. */
     const checkAnswer: CheckAnswer = async (target, method, response) => {
       if (target.origin !== url) return
       const { check } = await getAnswers()
@@ -39,7 +39,7 @@ export function startBackend(
       ...plain,
       wire,
       checkAnswer,
-      /** What the answers of this backend were checked as: `get /proof/{slug} 404`. */
+      /** The checked responses of this backend: `get /proof/{slug} 404`. */
       seenAnswers: async () => (await getAnswers()).seen,
       /** A request without a browser. */
       async call(path: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) {
@@ -51,12 +51,12 @@ export function startBackend(
       async startSecond(changes?: Environment) {
         return { ...(await plain.startSecond(changes)), checkAnswer }
       },
-      /** Lends one connection to the database. */
+      /** Lends a database connection. */
       async withDatabase<Result>(run: (query: Query) => Promise<Result>): Promise<Result> {
         const client = await connectPostgres(databaseUrl)
         return run(client.query).finally(client.end)
       },
-      /** The root secret, and the private keys of all wallets, in hex: what must never be seen anywhere. */
+      /** The root secret and the private keys of all wallets, in hex. They must never appear anywhere. */
       async readKeys(): Promise<string[]> {
         const rootSecret = (await readFile(plain.rootSecretFile, 'utf8')).trim()
         const keyring = createKeyring(Buffer.from(rootSecret, 'hex'), new Uint8Array(32))

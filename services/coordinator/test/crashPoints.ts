@@ -1,7 +1,7 @@
 import type { ReleaseRequest } from '@countersign/protocol'
 import type { Decorate, Dependencies } from '../src/dependencies.ts'
 
-/** Where a process can be killed: before or after a call of a part, perhaps only of one with certain parameters. */
+/** Where a process can be killed: before or after a call of a dependency, optionally only with certain parameters. */
 export type CrashPoint = {
   part: keyof Dependencies | 'pinning' | 'publications'
   method: string
@@ -9,7 +9,7 @@ export type CrashPoint = {
   isAt?(...parameters: never[]): boolean
 }
 
-/** The life of a signature and of its proof, in order. */
+/** The stages of a signature and its proof, in order. */
 export const crashPoints = {
   'after entropy': { part: 'entropy', method: 'take', when: 'after' },
   'before the enclave': { part: 'enclave', method: 'signItems', when: 'before' },
@@ -32,7 +32,7 @@ export const crashPoints = {
 const isForStatements = ({ leaves = [] }: ReleaseRequest) => leaves.length > 0
 const isAcknowledging = ({ acknowledge = [] }: ReleaseRequest) => acknowledge.length > 0
 
-/** Between the enclave and the commit, where the enclave has a log. */
+/** Between the enclave and the commit, if the enclave has a log. */
 export const logCrashPoints = {
   'after the entries are written': { part: 'logService', method: 'record', when: 'after' },
   'after the witnesses': { part: 'logService', method: 'cosign', when: 'after' },
@@ -43,17 +43,14 @@ export const logCrashPoints = {
 
 export type CrashPointName = keyof typeof crashPoints | keyof typeof logCrashPoints
 
-/**
- * Parts that kill or freeze this process, with a signal that cannot be handled, at one point of its life. A frozen one goes on where it was when it is
- * woken, and is not frozen again.
- */
+/** Dependencies that kill or freeze this process once, with a signal that can't be handled. A frozen process continues when it is woken. */
 export function createCrash({ part, method, when, isAt }: CrashPoint, signal: 'SIGKILL' | 'SIGSTOP'): Decorate {
   let isDone = false
   const die = () => {
     if (isDone) return
     isDone = true
     process.kill(process.pid, signal)
-    // Nothing more runs of one that is killed: the signal is on its way.
+    // Runs no further code: the signal arrives at any moment.
     while (signal === 'SIGKILL');
   }
   const wrap = <Target extends object>(target: Target): Target =>

@@ -1,4 +1,4 @@
-// A coordinator that is killed at the point that CRASH_AT names, or frozen at that of FREEZE_AT. Everything else is as it ships.
+// A coordinator that is killed at the point CRASH_AT, or frozen at FREEZE_AT. Everything else is unchanged.
 
 import { createLog } from '../src/log.ts'
 import { startCoordinator } from '../src/start.ts'

@@ -1,7 +1,7 @@
 import type { Log } from '@countersign/service'
 import type { Schedule } from '../src/system.ts'
 
-/** A clock and timers that a test moves by hand, and a log that it reads. */
+/** A clock and timers that a test controls, and a log that it reads. */
 export function createManualTime(start: Date) {
   let now = start.getTime()
   const tasks = new Map<symbol, { at: number; task: () => void }>()
@@ -22,15 +22,15 @@ export function createManualTime(start: Date) {
     schedule,
     log,
     lines,
-    /** Resolves at the next line of the log: work that ends with one has ended. */
+    /** Resolves at the next log line, which ends some work. */
     nextLine: () => new Promise<void>((resolve) => (onLine = resolve)),
-    /** How long until each timer runs. */
+    /** The remaining time of each timer. */
     delays: () => [...tasks.values()].map(({ at }) => at - now),
-    /** Moves the clock and leaves the timers alone. */
+    /** Moves the clock without running timers. */
     jump(durationMs: number) {
       now += durationMs
     },
-    /** Moves the clock and runs the timers that are due then, once. */
+    /** Moves the clock and runs the due timers once. */
     pass(durationMs: number) {
       now += durationMs
       for (const [id, { at, task }] of [...tasks]) {

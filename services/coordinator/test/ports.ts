@@ -21,11 +21,11 @@ import type { KeyEnclave } from '../src/sign/enclave/keyEnclave.ts'
 import type { Entropy } from '../src/sign/entropy/readAhead.ts'
 import type { Clock, Random } from '../src/system.ts'
 
-/* The outside world in memory, for tests. Each fake counts its calls, and fails on request. */
+/* Fakes of the outside world. Each counts its calls and fails on request. */
 
 export type FakeClock = Clock & { advance(ms: number): void }
 
-/** Moved by hand. */
+/** Controlled by the test. */
 export function createFakeClock(start = Date.parse('2026-06-15T12:00:00.000Z')): FakeClock {
   let now = start
   return {
@@ -36,7 +36,7 @@ export function createFakeClock(start = Date.parse('2026-06-15T12:00:00.000Z')):
   }
 }
 
-/** Different at each call and the same in each run; never for anything but tests. */
+/** Different at each call and the same in each run. Only for tests. */
 export function createFakeRandom(seed = 'seed'): Random {
   let counter = 0
   return (length) => {
@@ -67,7 +67,7 @@ export function createFakeWitness(sequence: number): Witness {
   }
 }
 
-/** How `provenance` names a witness. */
+/** A witness's form in `provenance`. */
 export function toFakeProvenance(witness: Witness) {
   const entropyHash = toHex(hashEntropy(new Uint8Array(Buffer.from(witness.valueHex, 'hex'))))
   return { entropyHash, entropySig: witness.signatureHex, satelliteSource: witness.source }
@@ -91,10 +91,7 @@ export function createFakeEntropy() {
   return Object.assign(fake, entropy)
 }
 
-/**
- * Opens sessions for the subject that the (fake) token names, with keys that follow from it. It signs nothing: that has its own
- * tests, against a real enclave.
- */
+/** Opens sessions for the subject in the fake token, with keys derived from it. Signing has separate tests with a real enclave. */
 export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(): number }; ttlMs?: number }) {
   const fake = {
     opened: [] as OpenSessionRequest[],
@@ -153,7 +150,7 @@ function parseFakeIdToken(idToken: string): FakeClaims {
   return JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()) as FakeClaims
 }
 
-/** Any code but `bad` signs in the user that `identity` names. An `error` in the callback is one. */
+/** Every code except `bad` signs in the user in `identity`. An `error` in the callback throws. */
 export function createFakeProvider(identity: FakeIdentity, issuer = 'https://provider.example') {
   const fake = {
     identity,
@@ -186,7 +183,7 @@ export function createFakeProvider(identity: FakeIdentity, issuer = 'https://pro
   return Object.assign(fake, provider)
 }
 
-/** A really signing key; the report is only of the right form. */
+/** A real signing key. The report only has the right form. */
 export function createFakeSelfReport() {
   const secretKey = new Uint8Array(32).fill(9)
   const selfAttestation: SelfAttestation = {

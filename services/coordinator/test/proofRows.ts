@@ -5,7 +5,7 @@ import type { QueueName } from '../src/store/jobs.ts'
 import { unpackReceipt } from '../src/store/signings.ts'
 import type { TestStore } from './store/store.ts'
 
-/** The tables of proofs, read and changed behind the service's back. */
+/** Reads and changes the tables of proofs without the service. */
 
 export type ProofRow = {
   slug: string
@@ -28,7 +28,7 @@ type PublicationRow = { id: number; nonce: number; status: string; createdAt: nu
 export type JobRow = { id: string; queue: QueueName; slugs: string[] }
 export type Snapshot = { proofs: ProofRow[]; publications: PublicationRow[]; jobs: JobRow[] }
 
-/** Deletes every proof, and every job. */
+/** Deletes all proofs and jobs. */
 export async function clearProofs({ database: { db } }: TestStore): Promise<void> {
   await sql`truncate proofs, receipts, releases, coordinator_blocks, signings, signing_lookups, publication_transactions, publications, verifications, batches`.execute(
     db,

@@ -54,7 +54,7 @@ export function createVaultTransfer(nonce: number, log: { witnesses: string[]; q
 
 const COORDINATOR = 'c0'.repeat(32)
 
-/** A job that an enclave of a test signed, with what it answered. `lie` changes the statement before it is quoted. */
+/** A job that a test's enclave signed, with the answer. `lie` changes the statement before it is quoted. */
 export async function signJob(
   job: SignJob,
   item: SignItem,
@@ -85,7 +85,7 @@ export const createGrant = ({ keyId } = alice) => ({
 
 export type SignService = ReturnType<typeof createSignService>
 
-/** A coordinator and its enclave, with a log or without: real but for store, entropy, timers, witnesses and the walls of the enclave. */
+/** A coordinator and its enclave, with or without a log. Store, entropy, timers, witnesses and the enclave's isolation are fakes. */
 export function createSignService(
   signatures: SignatureChecker,
   {
@@ -124,7 +124,7 @@ export function createSignService(
     return store.insertSignings(parameters)
   }
   const enclave = isLogged ? addLog(signing) : undefined
-  /** Answers of the store about earlier signatures, in turn. */
+  /** The store's answers about earlier signatures, in turn. */
   const found: (SignResult | undefined)[] = []
   const signer = { userId: 'user', grant: 'grant', keyId: '', address: alice.address, walletId: undefined }
   const finder = { findSigner: async (): Promise<Signer> => ({ ...signer, signed: found.shift() }) }
@@ -153,9 +153,9 @@ export function createSignService(
   }
   const sent = { times: 0 }
 
-  /** The answers as they come. */
+  /** The answers in order of arrival. */
   function start(jobs: readonly SignJob[], changes: Partial<SignDeps> = {}) {
-    // Each run has jobs of its own, as each call of a route has.
+    // Each run has separate jobs, like each call of a route.
     const copies = jobs.map((job) => ({ ...job }))
     const answers = new Map<SignJob, PromiseSettledResult<SignResult>>()
     const over = signJobs({ ...toDeps(), ...changes }, copies, {
@@ -170,7 +170,7 @@ export function createSignService(
     const outcomes = () => settled().map(toOutcome)
     return { over, settled, outcomes }
   }
-  /** Codes in place of reasons. */
+  /** Codes instead of reasons. */
   async function sign(...jobs: SignJob[]) {
     const { over, outcomes } = start(jobs)
     await over
@@ -190,7 +190,7 @@ export function createSignService(
     finder,
     sent,
     selfReport,
-    // Tests of a log ask for one.
+    // Tests of a log request one.
     enclave: enclave as ReturnType<typeof addLog>,
     toDeps,
     start,

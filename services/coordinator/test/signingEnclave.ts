@@ -48,31 +48,31 @@ type SignAnswer = {
 }
 
 export type SigningEnclave = {
-  /** Times that it was asked. */
+  /** The number of its calls. */
   calls: number
   config: EnclaveConfig
   settings: EnclaveSettings
-  /** What its quotes say beside their report data. */
+  /** The content of its quotes besides their report data. */
   quote: Omit<SimulatedQuoteOptions, 'reportData'>
-  /** Items that one quote covers. */
+  /** Items per quote. */
   limit: number
-  /** Changes statements of version 1 before they are quoted: an enclave that lies. */
+  /** Changes statements of version 1 before they are quoted, like a lying enclave. */
   state(statement: Statement): Statement
-  /** The same of version 2, with the subject and the opening. */
+  /** The same for version 2, with the subject and the opening. */
   stateV2(signed: Omit<SignedItemV2, keyof Place>): Omit<SignedItemV2, keyof Place>
-  /** Changes an answer on its way to the coordinator. */
+  /** Changes a response on its way to the coordinator. */
   tamper(answer: SignAnswer): SignAnswer
   signItems(items: readonly SignItem[]): Promise<SignAnswer>
 }
 
-/** A wallet key that follows from its name. */
+/** A wallet key derived from its name. */
 export function createTestWalletKey(name: string) {
   const privateKey = hash('sha256', `wallet ${name}`, 'buffer')
   const publicKey = secp256k1.getPublicKey(privateKey, false)
   return { privateKey, publicKey, keyId: hash('sha256', publicKey, 'hex').slice(0, 32), address: toAddress(publicKey) }
 }
 
-/** r ‖ s ‖ v, as the enclave signs. */
+/** r ‖ s ‖ v, like the enclave's signatures. */
 export function signTestDigest(digest: Uint8Array, privateKey: Uint8Array): Uint8Array<ArrayBuffer> {
   const recovered = secp256k1.sign(digest, privateKey, { prehash: false, format: 'recovered' })
   const signature = new Uint8Array(65)
@@ -81,12 +81,12 @@ export function signTestDigest(digest: Uint8Array, privateKey: Uint8Array): Uint
   return signature
 }
 
-/** Any key that a setting takes: of the simulated satellite. */
+/** A key that a setting accepts: the simulated satellite's. */
 const ENTROPY_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
 
 type SignedAs = { signed: Signed; opening?: Opening }
 
-/** What an enclave signs for an item, with salts that follow from the signature and the sample. */
+/** An enclave's answer for an item, with salts derived from the signature and the sample. */
 function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWalletKey>, signedAt: string): SignedAs {
   const sign = (digest: Uint8Array): Hex => toPrefixedHex(signTestDigest(digest, wallet.privateKey))
   if (item.kind === 'transaction') {
@@ -120,8 +120,8 @@ function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWallet
 }
 
 /**
- * An enclave in this process, on simulated silicon: its signatures, trees and quotes are real, and tests bend them in single
- * points. It knows the wallets that it is given and judges nothing.
+ * An enclave in this process with simulated hardware. Signatures, trees and quotes are real, and tests can change single values. It knows the
+ * given wallets and checks no rules.
  */
 export function createSigningEnclave(deps: {
   clock: { now(): number }

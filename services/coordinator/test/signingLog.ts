@@ -44,7 +44,7 @@ export const witnessKeys = witnesses.map(({ key }) => toHex(key.publicKey)).sort
 type LoggedAnswer = LoggedItemsResponse & EnclaveTerms
 type Held = { signed: SignedStatement; batch: SignedBatch; index: number; state: 'held' | 'released' | 'acknowledged' }
 
-/** What an enclave with a log adds to one without: entries, checkpoints, and that statements wait for a quorum of two of three. */
+/** Adds a log to an enclave: entries, checkpoints, and statements that wait for a quorum of two of three. */
 export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
   const entropy = enclave.settings.entropy
   const settings = createEnclaveSettings(entropy, [], { origins: [ORIGIN], witnesses: witnessKeys, quorum: 2 })
@@ -55,20 +55,20 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
   const fake = {
     logKey: toVkey(log.key),
     held,
-    /** Leaves that were dropped. */
+    /** Dropped leaves. */
     dropped: [] as string[],
     requests: [] as ReleaseRequest[],
-    /** Items that are refused, by their position in a call. */
+    /** Items to reject, by their index in a call. */
     refuse: (_item: SignItem, _policies: readonly string[] | undefined): SignItemError | undefined => undefined,
-    /** Changes the answer to a call, or to a release. */
+    /** Changes the response to a call or to a release. */
     tamperSigned: (answer: LoggedAnswer) => answer,
     tamperReleased: (answer: ReleaseResponse) => answer,
-    /** Before a release is looked at: may throw. */
+    /** Runs before a release is checked. May throw. */
     beforeRelease: async (_request: ReleaseRequest) => {},
-    /** What was asked for, over all calls. */
+    /** The requested items of all calls. */
     asked: () => fake.requests.flatMap(({ leaves = [] }) => leaves),
     acknowledged: () => [...held].filter(([, { state }]) => state === 'acknowledged').map(([leaf]) => leaf),
-    /** Boots that are not to be asked for a while. */
+    /** Boots to avoid for a while. */
     avoided: [] as string[],
     avoid: (bootId: string) => void fake.avoided.push(bootId),
     signItems,
@@ -140,18 +140,18 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
 
 type Cosign = { origin: string; size: number; needs?: readonly WitnessPolicy[] }
 
-/** A logService whose witnesses cosign at once. Several services may share it, as coordinators share a database. */
+/** A log service whose witnesses cosign immediately. Several services may share it, like coordinators share a database. */
 export function createFakeLogService() {
   let newest = ''
   const claims = new Map<string, string>()
   const fake = {
-    /** What it was asked, in order. */
+    /** Its calls in order. */
     calls: [] as string[],
     claims,
     recorded: [] as { appended: AppendedEntries; claims: readonly Claim[]; bootId: string }[],
     cosigns: [] as Cosign[],
     givenUp: [] as string[],
-    /** Run before each: may throw, or never end. */
+    /** Runs before each call. May throw, or never end. */
     beforeRecord: async () => {},
     beforeCosign: async (_parameters: Cosign) => {},
     beforeGiveUp: async () => {},

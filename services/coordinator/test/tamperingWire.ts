@@ -2,16 +2,16 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import { enclavePaths, readBounded } from '@countersign/protocol'
 import { listen } from '@countersign/testing/stack'
 
-/** An answer to `signItems`, typed loosely, because tests change it. */
+/** A response to `signItems`, typed loosely, because tests change it. */
 export type SignedAnswer = {
   batches: Record<string, unknown>[]
   results: { statement: Record<string, unknown>; [member: string]: unknown }[]
 }
 
-/** What lies between enclave and coordinator, and may change what the enclave answers. */
+/** A proxy between enclave and coordinator that can change the enclave's responses. */
 export type TamperingWire = {
   url: string
-  /** From the next signing on; without a change it is an honest wire again. */
+  /** Applies from the next signing on. Without a change, the proxy is honest again. */
   setTamper(tamper?: (answer: SignedAnswer) => void): void
   stop(): Promise<void>
 }

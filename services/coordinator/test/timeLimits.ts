@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest'
 
-/** Limits of `AbortSignal.timeout` that are over when a test says so, and never because a machine is busy. */
+/** `AbortSignal.timeout` limits that end when the test says so, independent of the machine's speed. */
 export function holdTimeLimits(): { end(): void } {
   const limits: AbortController[] = []
   const held = vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => {

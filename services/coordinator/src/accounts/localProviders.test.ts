@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createFakeClock } from '../../test/ports.ts'
 import { createProviders } from './providers.ts'
 
-/* Real providers, over HTTP: two of them, with a user of the same name each. */
+/* Two real providers over HTTP, each with a user of the same name. */
 
 const API = 'http://localhost:1'
 type Local = Awaited<ReturnType<typeof startOidcProvider>>
@@ -29,7 +29,7 @@ function getProvider(id: 'one' | 'two', changes: Partial<Local> = {}) {
 
 const secrets = { state: 's'.repeat(43), nonce: 'n'.repeat(43), codeVerifier: 'v'.repeat(43) }
 
-/** From the start to the callback, by the answer to the provider's page; undefined where it shows none. */
+/** Runs a sign-in from start to callback with the user's choice on the provider's page. Returns undefined if the provider shows no page. */
 async function signIn(
   id: 'one' | 'two',
   answer: string | undefined,
@@ -45,7 +45,7 @@ async function signIn(
 const finish = (id: 'one' | 'two', callbackUrl: URL) => getProvider(id).finish({ callbackUrl, ...secrets })
 const failed = { code: 'oauth_exchange_failed' }
 
-test('one name at two providers is two users: issuer and subject, not the e-mail address', async () => {
+test('treats users of the same name at two providers as two users, by issuer and subject', async () => {
   const users = [
     await finish('one', await signIn('one', '?as=alice')),
     await finish('two', await signIn('two', '?as=alice')),
@@ -56,7 +56,7 @@ test('one name at two providers is two users: issuer and subject, not the e-mail
   ])
 })
 
-test('a provider that knows the browser asks nothing, until it must', async () => {
+test('a provider with a session shows no page unless it must', async () => {
   const browser = createTestBrowser()
   await signIn('one', '?as=alice', { browser })
   expect(await finish('one', await signIn('one', undefined, { browser }))).toMatchObject({ subject: 'alice' })
@@ -64,12 +64,12 @@ test('a provider that knows the browser asks nothing, until it must', async () =
   expect(await finish('one', chosen)).toMatchObject({ subject: 'bob' })
 })
 
-test('whoever gives up is no failure', async () => {
+test('cancelling is not a failure', async () => {
   const callback = await signIn('one', '?cancel=1')
   expect([callback.searchParams.get('error'), await finish('one', callback)]).toEqual(['access_denied', 'cancelled'])
 })
 
-test('the code of one provider is refused by the other, whatever iss says (mix-up)', async () => {
+test('a provider rejects the code of another one, even with a matching iss (mix-up)', async () => {
   const callback = await signIn('one', '?as=alice')
   await expect(finish('two', callback)).rejects.toMatchObject(failed)
   callback.searchParams.set('iss', locals.two.issuer)
@@ -78,7 +78,7 @@ test('the code of one provider is refused by the other, whatever iss says (mix-u
   await expect(finish('two', callback)).rejects.toMatchObject(failed)
 })
 
-test('a forged iss is refused before the code is spent', async () => {
+test('rejects a forged iss before the code is used', async () => {
   const callback = await signIn('one', '?as=alice')
   const forged = new URL(callback)
   forged.searchParams.set('iss', locals.two.issuer)

@@ -28,7 +28,7 @@ type Fault = {
   fails?: number
 }
 
-/** An issuer behind `fetch`: no socket. */
+/** An issuer behind `fetch`, without a socket. */
 function createIssuer(fault: Fault = {}) {
   const requests: { url: string; body: URLSearchParams }[] = []
   let failures = fault.fails ?? 0
@@ -110,7 +110,7 @@ async function expectFailed(promise: Promise<unknown>, expected = 'oauth_exchang
 }
 
 describe('start', () => {
-  test('authorization code with PKCE S256, state, nonce and the exact redirect URI', async () => {
+  test('uses the authorization code flow with PKCE S256, state, nonce and the exact redirect URI', async () => {
     const url = await createProvider().provider.start(login)
     expect(`${url.origin}${url.pathname}`).toBe(`${ISSUER}/authorize`)
     expect(Object.fromEntries(url.searchParams)).toEqual({
@@ -125,7 +125,7 @@ describe('start', () => {
     })
   })
 
-  test('metadata is fetched once; after a failure, again', async () => {
+  test('fetches metadata once, and again after a failure', async () => {
     const { provider, requests } = createProvider({ fails: 1 })
     await expectFailed(provider.start(login), 'provider_unavailable')
     await Promise.all([provider.start(login), provider.start(login)])
@@ -138,12 +138,12 @@ describe('start', () => {
     { issuer: `${ISSUER}/x` },
     { authorization_endpoint: undefined },
     { authorization_endpoint: 'not a url' },
-  ])('metadata with %j is refused', async (metadata) => {
+  ])('rejects metadata with %j', async (metadata) => {
     await expectFailed(createProvider({ metadata }).provider.start(login), 'provider_unavailable')
   })
 })
 
-test('Microsoft for every tenant is refused: any of them could name our users', async () => {
+test('rejects Microsoft’s issuer for all tenants, because any tenant could impersonate our users', async () => {
   const issuer = 'https://login.microsoftonline.com/common/v2.0'
   const tenant = 'https://login.microsoftonline.com/0000/v2.0'
   const answer = (named: string) =>
@@ -159,7 +159,7 @@ test('Microsoft for every tenant is refused: any of them could name our users', 
 })
 
 describe('finish', () => {
-  test('answers the raw token and what it says', async () => {
+  test('returns the raw token and its claims', async () => {
     const { provider, requests } = createProvider()
     const callbackUrl = new URL(`https://elsewhere.example/x?code=code-canary&state=the-state&iss=${ISSUER}`)
     const answer = await provider.finish({ callbackUrl, ...login })
@@ -180,7 +180,7 @@ describe('finish', () => {
     })
   })
 
-  test('a public client sends no secret', async () => {
+  test('sends no secret for a public client', async () => {
     const { fetch, requests } = createIssuer()
     const provider = createOidcProvider({ ...plain, issuer: ISSUER, clientId: 'client', redirectUri: REDIRECT, fetch })
     await provider.finish({ callbackUrl: new URL(`${REDIRECT}?code=x&state=the-state&iss=${ISSUER}`), ...login })
@@ -200,7 +200,7 @@ describe('finish', () => {
     expect(await finish({ claims })).toMatchObject({ name })
   })
 
-  test('an e-mail address that only the user-info endpoint tells is taken from there', async () => {
+  test('reads the e-mail address from the user-info endpoint if the token lacks it', async () => {
     const userinfo = { sub: 'alice', email: 'info@mail.example', name: 'Info' }
     const answer = await finish({ claims: { email: undefined, name: undefined }, userinfo })
     expect(answer).toMatchObject({ subject: 'alice', email: 'info@mail.example', name: 'Info' })
@@ -248,7 +248,7 @@ describe('finish', () => {
     await expectFailed(finish(fault), code)
   })
 
-  test('a provider that cannot be reached for the exchange is provider_unavailable', async () => {
+  test('returns provider_unavailable if the exchange cannot connect', async () => {
     const { fetch } = createIssuer()
     const cut = (async (input: string | URL | Request, init?: RequestInit) => {
       if (new URL(String(input)).pathname === '/token') throw new TypeError('fetch failed')
@@ -271,10 +271,10 @@ describe('finish', () => {
   })
 })
 
-describe('what the provider answers instead of a code', () => {
+describe('error responses of a provider', () => {
   const answer = (error: string) => finish({}, `error=${error}&error_description=canary&state=the-state&iss=${ISSUER}`)
 
-  test.each(['access_denied', 'user_cancelled_authorize'])('%s: the user gave up', async (error) => {
+  test.each(['access_denied', 'user_cancelled_authorize'])('%s: the user cancelled', async (error) => {
     expect(await answer(error)).toBe('cancelled')
   })
 
@@ -290,7 +290,7 @@ describe('what the provider answers instead of a code', () => {
   })
 })
 
-describe('who it is', () => {
+describe('the prompt for an account', () => {
   const promptOf = async (metadata: object, mustChoose = true) =>
     (await createProvider({ metadata }).provider.start({ ...login, mustChoose })).searchParams.get('prompt')
 
@@ -309,7 +309,7 @@ describe('who it is', () => {
 test.each([
   ['login', 'login'],
   ['off', null],
-] as const)('the operator knows better: %s', async (prompt, expected) => {
+] as const)('the setting overrides the metadata: %s', async (prompt, expected) => {
   const metadata = { prompt_values_supported: ['select_account'] }
   const url = await createProvider({ metadata }, { prompt }).provider.start({ ...login, mustChoose: true })
   expect(url.searchParams.get('prompt')).toBe(expected)
@@ -318,12 +318,12 @@ test.each([
 describe('Apple', () => {
   const preset = getPreset('https://appleid.apple.com')
 
-  test('has a scope of its own, and posts a form', async () => {
+  test('has a separate scope and posts a form', async () => {
     const { searchParams } = await createProvider({}, { ...preset, ...shown }).provider.start(login)
     expect([searchParams.get('scope'), searchParams.get('response_mode')]).toEqual(['openid email name', 'form_post'])
   })
 
-  test('takes a secret that is made for each exchange', async () => {
+  test('gets a new client secret for each exchange', async () => {
     let count = 0
     const { provider, requests } = createProvider({}, { clientSecret: () => `secret-${++count}` })
     const callbackUrl = new URL(`${REDIRECT}?code=x&state=the-state&iss=${ISSUER}`)
@@ -332,9 +332,9 @@ describe('Apple', () => {
   })
 })
 
-describe('an answer that does not end', () => {
+describe('an endless response', () => {
   test.each(['/.well-known/openid-configuration', '/token', '/userinfo'])(
-    'of %s is read to the bound, and refused',
+    'of %s is rejected at the size limit',
     async (path) => {
       const chunk = new TextEncoder().encode(' '.repeat(65_536))
       const { fetch } = createIssuer({ claims: { email: undefined } })
@@ -344,7 +344,7 @@ describe('an answer that does not end', () => {
           pull(controller) {
             sent += chunk.length
             controller.enqueue(chunk)
-            // Not endless, so that a reader without a bound fails here and not by its memory.
+            // Large but finite, so that a reader without a limit fails here instead of exhausting memory.
             if (sent >= 64 * 1_048_576) controller.close()
           },
         })
@@ -364,7 +364,7 @@ describe('plain http', () => {
   const create = (issuer: string, allowInsecure: boolean) => () =>
     createOidcProvider({ ...plain, issuer, clientId: 'client', redirectUri: REDIRECT, allowInsecure })
 
-  test('is for loopback, and only when asked for', () => {
+  test('is allowed only for loopback with allowInsecure', () => {
     expect(create('http://localhost:9000', true)).not.toThrow()
     expect(create('http://127.0.0.1:9000', true)).not.toThrow()
     expect(create('http://localhost:9000', false)).toThrow('https')

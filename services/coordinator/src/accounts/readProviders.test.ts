@@ -36,7 +36,7 @@ const settings = (id: string, more: Record<string, string> = {}) =>
     ]),
   )
 
-test('any number of providers, each with the name that its issuer is known by', () => {
+test('reads any number of providers, each named after its issuer', () => {
   const { providers, faults } = read({
     ...settings('GOOGLE'),
     ...settings('MICROSOFT', { ISSUER: 'https://login.microsoftonline.com/0000/v2.0' }),
@@ -52,7 +52,7 @@ test('any number of providers, each with the name that its issuer is known by', 
   ])
 })
 
-test('an id lends nobody its name: google at another issuer is not called Google', () => {
+test('names a provider after its issuer, not its id: google at another issuer is not called Google', () => {
   const { providers } = read(settings('GOOGLE', { ISSUER: 'http://localhost:9090' }))
   expect(providers[0]?.name).toBe('localhost:9090')
 })
@@ -71,11 +71,11 @@ test.each([
   ])
 })
 
-test.each(['ME', 'LOGOUT'])('a provider cannot be called %s: the path is taken', (id) => {
+test.each(['ME', 'LOGOUT'])('rejects the id %s, because its path is reserved', (id) => {
   expect(read(settings(id, { ISSUER: 'https://issuer.example' })).faults[0]).toContain('reserved: ')
 })
 
-test('an icon is the file, or drawn from the name', () => {
+test('reads an icon from the file, or draws one from the name', () => {
   const decode = (url = '') => Buffer.from(url.split(',')[1] ?? '', 'base64').toString()
   const { providers } = read(settings('GOOGLE', { ICON_FILE: 'icon.svg' }))
   expect(decode(providers[0]?.icon)).toBe(files['icon.svg'])
@@ -90,7 +90,7 @@ test('an icon is the file, or drawn from the name', () => {
 describe('Apple’s client secret', () => {
   const key = { CLIENT_SECRET: '', TEAM_ID: 'TEAM', KEY_ID: 'KEY', PRIVATE_KEY_FILE: 'apple.p8' }
 
-  test('is a JWT of five minutes, signed with the team’s key', () => {
+  test('is a JWT that is valid for five minutes, signed with the team’s key', () => {
     const { providers, faults } = read(settings('APPLE', key))
     expect(faults).toEqual([])
     expect(providers[0]).toMatchObject({ issuer: 'https://appleid.apple.com', name: 'Apple' })
@@ -117,7 +117,7 @@ describe('Apple’s client secret', () => {
     expect(isSigned).toBe(true)
   })
 
-  test('is for Apple: at another issuer the key is a fault', () => {
+  test('the key is a fault for issuers other than Apple', () => {
     const { faults } = read(settings('GOOGLE', { TEAM_ID: 'TEAM', PRIVATE_KEY_FILE: '' }))
     expect(faults).toEqual(['OIDC_GOOGLE_TEAM_ID: only for Apple'])
   })

@@ -19,7 +19,7 @@ function create(findSigners: Store['findSigners']) {
   return createSignerFinder({ store: { findSigners }, clock: { now: () => 5 }, sessionIdleMs: 7, slots: () => 2 })
 }
 
-test('requests of one turn are one lookup, of the hashes of their secrets', async () => {
+test('requests in one turn share one lookup, by the hashes of their secrets', async () => {
   const lookups: Parameters<Store['findSigners']>[0][] = []
   const finder = create(async (parameters) => {
     lookups.push(parameters)
@@ -38,7 +38,7 @@ test('requests of one turn are one lookup, of the hashes of their secrets', asyn
   expect(JSON.stringify(lookups)).not.toContain(SID)
 })
 
-test('an equal request does not share a lookup that is on its way: a sign-out may have come between', async () => {
+test('an equal request does not join a running lookup, because a sign-out may have come between', async () => {
   const answers: ((found: FoundSigner[]) => void)[] = []
   const finder = create(() => new Promise((resolve) => answers.push(resolve)))
   const first = finder.find({ sid: SID, digest: DIGEST })
@@ -60,12 +60,12 @@ test.each<[FoundSigner, string]>([
   await expect(create(async () => [found]).find({ sid: SID, digest: DIGEST })).rejects.toMatchObject({ code })
 })
 
-test('without a secret nobody is queries', async () => {
+test('makes no lookup without a secret', async () => {
   const finder = create(async () => Promise.reject(new Error('queries')))
   await expect(finder.find({ sid: undefined, digest: DIGEST })).rejects.toMatchObject({ code: 'not_authenticated' })
 })
 
-test('a database that is away: database_unavailable', async () => {
+test('returns database_unavailable if the database is down', async () => {
   const error = new CoordinatorError('database_unavailable', 'away')
   await expect(create(async () => Promise.reject(error)).find({ sid: SID, digest: DIGEST })).rejects.toBe(error)
 })

@@ -7,7 +7,7 @@ const CHOICE = '__Host-countersign-choice'
 const meOf = async (user: ReturnType<TestApp['browser']>) => (await user.get('/auth/me')).json()
 
 describe('GET /auth', () => {
-  test('redirects a browser to the sign-in of the first provider, with its query', async () => {
+  test('redirects browsers to the sign-in of the first provider and keeps the query', async () => {
     const app = createTestApp()
     const query = `?return_to=${encodeURIComponent('https://app.example/pay?x=1')}`
     const response = await app.request(`/auth${query}`, { headers: { accept: 'text/html,*/*;q=0.8' } })
@@ -18,7 +18,7 @@ describe('GET /auth', () => {
     expect(response.headers.getSetCookie()).toEqual([])
   })
 
-  test('lists the providers, for any page, without a word of their clients', async () => {
+  test('lists the providers for any page, without their clients', async () => {
     const response = await createTestApp().request('/auth', { headers: { origin: 'https://anybody.example' } })
     const body = (await response.json()) as { providers: object[] }
     expect(body.providers.map((each) => Object.keys(each))).toEqual([
@@ -33,7 +33,7 @@ describe('GET /auth', () => {
     expect(response.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  test('does not use up the sign-ins of an address', async () => {
+  test('does not count against the sign-in limit of an address', async () => {
     const rateLimits = { sign: 'off', provision: 'off', proof: 'off', auth: { count: 1, seconds: 60 } } as const
     const { request } = createTestApp({ config: { rateLimits } })
     for (let index = 0; index < 3; index++) expect((await request('/auth')).status).toBe(200)
@@ -42,7 +42,7 @@ describe('GET /auth', () => {
 })
 
 describe('two providers', () => {
-  test('with the same subject, name and e-mail address have two users with two wallets', async () => {
+  test('users with the same subject, name and e-mail address at two providers have two wallets', async () => {
     const { browser, google, other, store } = createTestApp()
     other.identity = google.identity
     const [one, two] = [browser(), browser()]
@@ -58,7 +58,7 @@ describe('two providers', () => {
   test.each([
     ['/auth/google', '/auth/other'],
     ['/auth/other', '/auth/google'],
-  ])('a sign-in begun at %s is not finished at %s, and is used up by the attempt', async (from, to) => {
+  ])('a sign-in started at %s cannot be completed at %s, and the attempt consumes it', async (from, to) => {
     const { browser, google, other, enclave, store } = createTestApp()
     const user = browser()
     const { callback, state } = await user.start(from)
@@ -70,10 +70,10 @@ describe('two providers', () => {
   })
 })
 
-describe('a user who gives up at the provider', () => {
+describe('a user who cancels at the provider', () => {
   const cancel = (callback: string) => callback.replace('code=good', 'error=access_denied&error_description=x')
 
-  test('comes back to the page with a word in its query; no session, and the sign-in is used up', async () => {
+  test('returns to the page with the outcome in the query and no session, and the sign-in is consumed', async () => {
     const { browser, store } = createTestApp()
     const user = browser()
     const { callback } = await user.start(`/auth/google?return_to=${encodeURIComponent(`${APP}/page?x=1#y`)}`)
@@ -83,21 +83,21 @@ describe('a user who gives up at the provider', () => {
     expect(await codeOf(await user.send(callback))).toBe('400 oauth_state_invalid')
   })
 
-  test('keeps the session that was there', async () => {
+  test('keeps the existing session', async () => {
     const user = createTestApp().browser()
     await user.signIn()
     await user.send(cancel((await user.start()).callback))
     expect((await user.get('/auth/me')).status).toBe(200)
   })
 
-  test('is not told so again by the next sign-in from that page', async () => {
+  test('does not see the outcome again at the next sign-in from that page', async () => {
     const user = createTestApp().browser()
     const page = encodeURIComponent(`${APP}/page?sign_in=cancelled&x=1`)
     const { callback } = await user.start(`/auth/google?return_to=${page}`)
     expect((await user.send(callback)).headers.get('location')).toBe(`${APP}/page?x=1`)
   })
 
-  test('in another browser, or without a cookie, is still told that the sign-in is unknown', async () => {
+  test('still gets oauth_state_invalid in another browser or without a cookie', async () => {
     const { browser, request } = createTestApp()
     const { callback } = await browser().start()
     expect(await codeOf(await request(cancel(callback)))).toBe('400 oauth_state_invalid')
@@ -108,7 +108,7 @@ describe('a provider that fails', () => {
   const linesOf = ({ log }: TestApp) => log.lines.filter(({ level }) => level === 'warn')
   const line = { level: 'warn', msg: 'Could not sign a user in', provider: 'google' }
 
-  test('is named in the log with the reason, in our words alone, at the start and at the callback', async () => {
+  test('is logged by name at the start and at the callback, with our own reason only', async () => {
     const test = createTestApp()
     const user = test.browser()
     const { callback } = await user.start()
@@ -130,7 +130,7 @@ describe('a provider that fails', () => {
     ])
   })
 
-  test('what a stranger can do without it gets no line', async () => {
+  test('does not log failures that a third party can cause without the provider', async () => {
     const test = createTestApp()
     const user = test.browser()
     const { callback } = await user.start()
@@ -147,7 +147,7 @@ describe('a provider that fails', () => {
 })
 
 describe('after a sign-out', () => {
-  test('the next sign-in asks who it is, until one succeeds', async () => {
+  test('the next sign-ins ask for the account until one succeeds', async () => {
     const { browser, google, other } = createTestApp()
     const user = browser()
     await user.signIn()
@@ -162,13 +162,13 @@ describe('after a sign-out', () => {
     expect(other.started.map(({ mustChoose }) => mustChoose)).toEqual([true])
   })
 
-  test('also where the session was over already', async () => {
+  test('asks for the account even if the session had already ended', async () => {
     const user = createTestApp().browser()
     expect(await codeOf(await user.post('/auth/logout'))).toBe('401 not_authenticated')
     expect([...user.jar.keys()]).toEqual([CHOICE])
   })
 
-  test('a foreign page cannot do it to a user', async () => {
+  test('a page of another site cannot set the cookie', async () => {
     const user = createTestApp().browser()
     const response = await user.post('/auth/logout', undefined, { origin: 'https://evil.example' })
     expect([await codeOf(response), user.jar.size]).toEqual(['403 origin_not_allowed', 0])
@@ -177,18 +177,15 @@ describe('after a sign-out', () => {
   test.each([
     ['none', 'None'],
     ['lax', 'Lax'],
-    // Else no navigation from another site would have it.
+    // Otherwise navigations from other sites would not send it.
     ['strict', 'Lax'],
-  ] as const)(
-    'the cookie goes where that of the session goes, and with navigations: %s',
-    async (cookieSameSite, text) => {
-      const user = createTestApp({ config: { cookieSameSite } }).browser()
-      const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
-      expect(line).toBe(`${CHOICE}=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=${text}; Secure`)
-    },
-  )
+  ] as const)('the cookie is sent with the session’s cookie and with navigations: %s', async (cookieSameSite, text) => {
+    const user = createTestApp({ config: { cookieSameSite } }).browser()
+    const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
+    expect(line).toBe(`${CHOICE}=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=${text}; Secure`)
+  })
 
-  test('a sign-in that succeeds clears the cookie, also where a browser did not send it along', async () => {
+  test('a successful sign-in clears the cookie even if the browser did not send it', async () => {
     const user = createTestApp({ config: { cookieSameSite: 'strict' } }).browser()
     await user.post('/auth/logout')
     const { callback } = await user.start()
@@ -213,7 +210,7 @@ describe('POST /auth/:provider/form', () => {
       },
     })
 
-  test('leads to the callback with what it reads, by a navigation from any origin, and reads no cookie', async () => {
+  test('redirects to the callback with the known fields, from any origin and without reading cookies', async () => {
     const test = createTestApp()
     const user = test.browser()
     const { state } = await user.start()
@@ -225,7 +222,7 @@ describe('POST /auth/:provider/form', () => {
     expect((await user.get(location)).status).toBe(302)
   })
 
-  test('in a browser that began nothing it is worth nothing', async () => {
+  test('has no effect in a browser that started no sign-in', async () => {
     const test = createTestApp()
     const { state } = await test.browser().start()
     const location = (await post(test, `code=good&state=${state}`)).headers.get('location') ?? ''
@@ -243,13 +240,13 @@ describe('POST /auth/:provider/form', () => {
     expect(await codeOf(await post(createTestApp(), body, { 'content-type': type }))).toBe(expected)
   })
 
-  test('what is twice in the form is twice in the query, where it is refused', async () => {
+  test('passes duplicate fields on, and the callback rejects them', async () => {
     const test = createTestApp()
     const location = (await post(test, 'state=a&state=b')).headers.get('location')
     expect(location).toBe('https://api.example/auth/google/callback?state=a&state=b')
   })
 
-  test('no other call is freed from naming its origin', async () => {
+  test('is the only call that accepts other origins', async () => {
     const { request } = createTestApp()
     for (const path of ['/auth/logout', '/auth/google/form/x', '/auth//form', '/wallet/provision']) {
       const response = await request(path, { method: 'POST', headers: { origin: 'https://appleid.apple.com' } })

@@ -7,7 +7,7 @@ const SESSION = '__Host-countersign-session'
 const loginCookies = (jar: Map<string, string>) => [...jar.keys()].filter((name) => name.includes('-login-'))
 
 describe('GET /auth/:provider (design §3.1)', () => {
-  test('redirects to the provider with a state, a verifier, and a nonce that is the hash of the login secret', async () => {
+  test('redirects to the provider with a state, a code challenge, and the hash of the login secret as the nonce', async () => {
     const { browser, google, store } = createTestApp()
     const user = browser()
     const { response, state } = await user.start()
@@ -29,20 +29,20 @@ describe('GET /auth/:provider (design §3.1)', () => {
     expect(JSON.stringify(login)).not.toContain(state)
   })
 
-  test('the login cookie is httpOnly, Lax, Secure, and for 10 minutes', async () => {
+  test('sets an HttpOnly, Lax and Secure login cookie for 10 minutes', async () => {
     const { response } = await createTestApp().browser().start()
     const [cookie = ''] = response.headers.getSetCookie()
     expect(cookie.split('; ').slice(1)).toEqual(['Max-Age=600', 'Path=/', 'HttpOnly', 'SameSite=Lax', 'Secure'])
   })
 
-  test('every sign-in has secrets of its own', async () => {
+  test('creates new secrets for each sign-in', async () => {
     const { browser, google } = createTestApp()
     for (let index = 0; index < 5; index++) await browser().start()
     const all = google.started.flatMap(({ state, nonce, codeVerifier }) => [state, nonce, codeVerifier])
     expect(new Set(all).size).toBe(15)
   })
 
-  test('an unknown provider is 404; one that is down is provider_unavailable and leaves no row; the other works', async () => {
+  test('returns 404 for an unknown provider, and provider_unavailable without a row for one that is down', async () => {
     const { request, google, store, browser } = createTestApp()
     expect(await codeOf(await request('/auth/nobody'))).toBe('404 not_found')
     google.isDown = true
@@ -52,13 +52,13 @@ describe('GET /auth/:provider (design §3.1)', () => {
   })
 
   test.each(['__proto__', 'constructor', 'toString', 'Google', 'google%20', '..%2fgoogle'])(
-    'provider %s is none of ours',
+    'returns 404 for the provider %s',
     async (provider) => {
       expect((await createTestApp().request(`/auth/${provider}`)).status).toBe(404)
     },
   )
 
-  test('a browser that starts again and again does not drown in cookies', async () => {
+  test('clears the login cookies of a browser with too many unfinished sign-ins', async () => {
     const user = createTestApp().browser()
     for (let index = 0; index < 40; index++) await user.start()
     expect(loginCookies(user.jar).length).toBeLessThanOrEqual(9)
@@ -121,7 +121,7 @@ describe('return_to', () => {
   test.each([
     ['what is too long', `${APP}/${'a'.repeat(2048)}`],
     ['what the parser makes too long, which the callback would refuse', `${APP}/${'ä'.repeat(1024)}`],
-  ])('%s is refused at the start, and the length is named as the reason', async (_, target) => {
+  ])('rejects %s at the start and names the length limit if it applies', async (_, target) => {
     const response = await createTestApp().request(`/auth/google?return_to=${encodeURIComponent(target)}`)
     expect(await response.json()).toMatchObject({
       code: 'invalid_request',
@@ -129,14 +129,14 @@ describe('return_to', () => {
     })
   })
 
-  test('two of them are refused', async () => {
+  test('rejects duplicates', async () => {
     const pair = [APP, 'https://evil.example'].map((url) => `return_to=${encodeURIComponent(url)}`)
     for (const query of [pair.join('&'), pair.toReversed().join('&')]) {
       expect((await start(`?${query}`)).response.status).toBe(400)
     }
   })
 
-  test('what a browser may read in another way is answered as it was compared', async () => {
+  test('returns the parsed URL, so that browsers see the host that was compared', async () => {
     const user = createTestApp().browser()
     const target = 'https://app.example\\@evil.example/\t\r\nx'
     const { callback } = await user.start(`/auth/google?return_to=${encodeURIComponent(target)}`)
@@ -146,7 +146,7 @@ describe('return_to', () => {
 })
 
 describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
-  test('the session cookie carries the enclave’s secret alone; the login cookie is gone', async () => {
+  test('the session cookie contains only the enclave’s secret, and the login cookie is cleared', async () => {
     const { browser, store, enclave } = createTestApp()
     const user = browser()
     const { callback } = await user.start()
@@ -175,7 +175,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect((await user.get('/auth/me')).status).toBe(200)
   })
 
-  test('the user carries the key id that the enclave named; identity is issuer and subject', async () => {
+  test('stores the key id from the enclave, and identifies users by issuer and subject', async () => {
     const { browser, store, google } = createTestApp()
     await browser().signIn()
     google.identity = { ...google.identity, email: 'new@mail.example', name: null }
@@ -189,7 +189,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect([store.rows.users.size, store.rows.wallets.size]).toEqual([2, 2])
   })
 
-  test('a user whose key the enclave names otherwise than before is refused', async () => {
+  test('rejects a user whose key id from the enclave has changed', async () => {
     const { browser, store } = createTestApp()
     await browser().signIn()
     for (const [key, user] of store.rows.users) store.rows.users.set(key, { ...user, kmsKeyId: 'ff'.repeat(16) })
@@ -197,7 +197,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect(store.rows.sessions.size).toBe(1)
   })
 
-  test('two tabs sign in side by side', async () => {
+  test('two tabs can sign in at the same time', async () => {
     const user = createTestApp().browser()
     const [one, two] = [
       await user.start(`/auth/google?return_to=${APP}/1`),
@@ -209,7 +209,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect([...user.jar.keys()]).toEqual([SESSION])
   })
 
-  test('signing in again makes a new secret and ends the session that the browser had', async () => {
+  test('signing in again creates a new secret and ends the browser’s earlier session', async () => {
     const { browser, request, store } = createTestApp()
     const user = browser()
     await user.signIn()
@@ -221,7 +221,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect(await codeOf(response)).toBe('401 not_authenticated')
   })
 
-  test('a session cookie planted before sign-in is worth nothing after it', async () => {
+  test('a session cookie planted before the sign-in is useless afterwards', async () => {
     const { browser, request } = createTestApp()
     const planted = 'ab'.repeat(32)
     const victim = browser()
@@ -232,7 +232,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect(response.status).toBe(401)
   })
 
-  test('a callback works once: also of many at the same time', async () => {
+  test('accepts a callback once, even among concurrent ones', async () => {
     const { browser, store, enclave, request } = createTestApp()
     const user = browser()
     const { callback } = await user.start()
@@ -243,7 +243,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect(await codeOf(await request(callback, { headers: { cookie } }))).toBe('400 oauth_state_invalid')
   })
 
-  test('after 10 minutes it is over', async () => {
+  test('expires after 10 minutes', async () => {
     const { browser, clock, enclave } = createTestApp()
     const user = browser()
     const { callback } = await user.start()
@@ -252,7 +252,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect(enclave.opened).toEqual([])
   })
 
-  describe('state and cookie must belong together', () => {
+  describe('rejects a state without its cookie', () => {
     const refusals: [
       string,
       (parts: { state: string; name: string; value: string; other: string }) => [string, string],
@@ -286,7 +286,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
         ({ state, name, value }) => [`code=good&state=${state}`, `${name.slice(7)}=${value}`],
       ],
     ]
-    test.each(refusals)('%s is refused', async (_, change) => {
+    test.each(refusals)('rejects %s', async (_, change) => {
       const { browser, request, store, enclave, google } = createTestApp()
       const user = browser()
       const { state } = await user.start()
@@ -298,7 +298,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
       expect([store.rows.sessions.size, enclave.opened, google.finished]).toEqual([0, [], []])
     })
 
-    test('a stranger without the cookie does not use the sign-in up', async () => {
+    test('a third party without the cookie cannot consume the sign-in', async () => {
       const { browser, request } = createTestApp()
       const user = browser()
       const { callback } = await user.start()
@@ -307,7 +307,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     })
   })
 
-  test('a refusal by the provider is told by its registered word alone, and uses the sign-in up', async () => {
+  test('passes on only the registered error code of the provider, and consumes the sign-in', async () => {
     const { browser, google } = createTestApp()
     const user = browser()
     const { callback } = await user.start()
@@ -319,7 +319,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect(await codeOf(await user.send(callback))).toBe('400 oauth_state_invalid')
   })
 
-  test('a code that the provider does not take, or no e-mail address: oauth_exchange_failed, no session', async () => {
+  test('returns oauth_exchange_failed without a session for a rejected code or a missing e-mail address', async () => {
     const { browser, store, enclave, google } = createTestApp()
     const user = browser()
     const { callback } = await user.start()
@@ -329,7 +329,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect([store.rows.sessions.size, enclave.opened, user.jar.size]).toEqual([0, [], 0])
   })
 
-  test('the provider is asked with our public address, whatever host the request names', async () => {
+  test('sends our public address to the provider, regardless of Host', async () => {
     const { browser, google } = createTestApp()
     const user = browser()
     const { callback } = await user.start()
@@ -343,17 +343,20 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     ['enclave_unavailable', 503],
     ['collateral_stale', 503],
     ['grant_invalid', 403],
-  ] as const)('an enclave that answers %s: no session, no user; signing in again works', async (code, status) => {
-    const { browser, enclave, store } = createTestApp()
-    const user = browser()
-    enclave.failure = new CoordinatorError(code, 'x')
-    expect(await codeOf(await user.signIn())).toBe(`${status} ${code}`)
-    expect([store.rows.sessions.size, store.rows.users.size, user.jar.size]).toEqual([0, 0, 0])
-    enclave.failure = undefined
-    expect((await user.signIn()).status).toBe(302)
-  })
+  ] as const)(
+    'creates neither session nor user if the enclave returns %s, and a new sign-in works',
+    async (code, status) => {
+      const { browser, enclave, store } = createTestApp()
+      const user = browser()
+      enclave.failure = new CoordinatorError(code, 'x')
+      expect(await codeOf(await user.signIn())).toBe(`${status} ${code}`)
+      expect([store.rows.sessions.size, store.rows.users.size, user.jar.size]).toEqual([0, 0, 0])
+      enclave.failure = undefined
+      expect((await user.signIn()).status).toBe(302)
+    },
+  )
 
-  test('a failed sign-in leaves the session that was there', async () => {
+  test('a failed sign-in keeps the existing session', async () => {
     const { browser, enclave } = createTestApp()
     const user = browser()
     await user.signIn()
@@ -362,7 +365,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     expect((await user.get('/auth/me')).status).toBe(200)
   })
 
-  test('no entropy at sign-in: signed in all the same, and the wallet comes later', async () => {
+  test('without entropy the sign-in succeeds, and the wallet is created later', async () => {
     const { browser, entropy, log } = createTestApp()
     entropy.isDown = true
     const user = browser()
@@ -374,7 +377,7 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
 })
 
 describe('logs', () => {
-  test('hold no secret, token, code or e-mail address, whatever happens', async () => {
+  test('contain no secret, token, code or e-mail address', async () => {
     const test = createTestApp()
     const user = test.browser()
     const { callback, state } = await user.start(`/auth/google?return_to=${APP}/canary-page`)

@@ -4,7 +4,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { Vault } from '../store/vaults.ts'
 import { createListVaults } from './vaults.ts'
 
-/** A user with so many vaults, and an enclave that counts what it is asked at one time. */
+/** A user with this many vaults, and an enclave that counts concurrent calls. */
 async function setUp(count: number) {
   const fake = createFakeEnclave({ clock: { now: () => 0 } })
   const vaults = await Promise.all(
@@ -33,7 +33,7 @@ async function setUp(count: number) {
   return { fake, vaults, calls, list }
 }
 
-test('lists that are asked for at the same time share their calls of the enclave, and all lists together make four at a time', async () => {
+test('concurrent lists share their calls to the enclave, and all lists make at most four at a time', async () => {
   const { vaults, calls, list } = await setUp(20)
   const sessions = Array.from({ length: 200 }, (_, index) => `session ${index % 10}`)
   const lists = await Promise.all(sessions.map(list))
@@ -41,7 +41,7 @@ test('lists that are asked for at the same time share their calls of the enclave
   expect(calls).toEqual({ open: 0, most: 4, all: 10 * 20 })
 })
 
-test('one call says that the enclave is down, and the next list asks again', async () => {
+test('fails after one call if the enclave is down, and the next list tries again', async () => {
   const { fake, vaults, calls, list } = await setUp(20)
   fake.failure = new CoordinatorError('enclave_unavailable', 'down')
   const failed = await Promise.allSettled([list('session'), list('session')])

@@ -34,7 +34,7 @@ async function createUsers() {
 type Users = Awaited<ReturnType<typeof createUsers>>
 
 function addMany(users: Users, count: number) {
-  // Those of another user stand between them.
+  // Signatures of another user come between them.
   for (let index = 1; index <= count; index++) {
     add(users, users.aliceWallet, `a${index}`)
     add(users, users.bobWallet, `b${index}`)
@@ -45,7 +45,7 @@ const names = (owner: string, from: number, to: number) =>
   Array.from({ length: from - to + 1 }, (_, index) => toSlug(`${owner}${from - index}`))
 
 describe('GET /wallet/transactions', () => {
-  test('newest first, with the state of each proof, and nothing more', async () => {
+  test('returns the signatures newest first, each with the state of its proof', async () => {
     const users = await createUsers()
     addMany(users, 2)
     const slug = toSlug('a1')
@@ -61,7 +61,7 @@ describe('GET /wallet/transactions', () => {
     })
   })
 
-  test('20 at a time, unless another number is asked for', async () => {
+  test('returns 20 per page by default', async () => {
     const users = await createUsers()
     addMany(users, 101)
     expect(slugsOf(await users.list())).toEqual(names('a', 101, 82))
@@ -69,7 +69,7 @@ describe('GET /wallet/transactions', () => {
     expect(slugsOf(await users.list('?limit=100'))).toEqual(names('a', 101, 2))
   })
 
-  test('page by page, each once, also while new ones arrive', async () => {
+  test('returns each signature once over all pages, even if new ones arrive', async () => {
     const users = await createUsers()
     addMany(users, 7)
     const seen: string[] = []
@@ -86,7 +86,7 @@ describe('GET /wallet/transactions', () => {
     expect(slugsOf(await users.list('?limit=3'))).toEqual(names('a', 10, 8))
   })
 
-  test('a last page that is full has no next', async () => {
+  test('a full last page has no next cursor', async () => {
     const users = await createUsers()
     addMany(users, 4)
     const { nextCursor } = await users.list('?limit=2')
@@ -94,7 +94,7 @@ describe('GET /wallet/transactions', () => {
     expect([slugsOf(last), last.nextCursor]).toEqual([names('a', 2, 1), null])
   })
 
-  test('a cursor of another user is a position, and shows none of theirs', async () => {
+  test('a cursor of another user is only a position and shows none of their signatures', async () => {
     const users = await createUsers()
     addMany(users, 5)
     const { nextCursor } = await users.list('?limit=2', users.bob)
@@ -103,7 +103,7 @@ describe('GET /wallet/transactions', () => {
     expect(slugsOf(await users.list(`?cursor=${own.nextCursor}`, users.bob))).toEqual(names('b', 3, 1))
   })
 
-  test('without a wallet the list is empty', async () => {
+  test('returns an empty list without a wallet', async () => {
     const test = createTestApp()
     test.entropy.isDown = true
     const user = test.browser()
@@ -145,18 +145,18 @@ describe('GET /wallet/transactions', () => {
     expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([400, 'invalid_request'])
   })
 
-  test.each([1n, 2n ** 53n + 1n, 2n ** 63n - 1n])('position %s is in range', async (id) => {
+  test.each([1n, 2n ** 53n + 1n, 2n ** 63n - 1n])('accepts position %s', async (id) => {
     const users = await createUsers()
     addMany(users, 1)
     expect(slugsOf(await users.list(`?cursor=${cursorOf(id)}`))).toEqual(id === 1n ? [] : names('a', 1, 1))
   })
 
-  test('strangers are told that they are, whatever they ask', async () => {
+  test('returns 401 without a session for any query', async () => {
     const { request } = createTestApp()
     expect((await request('/wallet/transactions?limit=0')).status).toBe(401)
   })
 
-  test('private, and limited as the wallet is, together with it', async () => {
+  test('is private and shares the rate limit of the wallet', async () => {
     const off = { sign: 'off', provision: 'off', auth: 'off' } as const
     const test = createTestApp({ config: { rateLimits: { ...off, proof: { count: 2, seconds: 60 } } } })
     const user = test.browser()

@@ -24,7 +24,7 @@ describe('toClientAddress', () => {
     expect(toClientAddress({ socketAddress, forwardedFor, isTrusted })).toBe(expected)
   })
 
-  test('with no proxies, the socket alone counts', () => {
+  test('without proxies only the socket’s address counts', () => {
     const nobody = createTrustedProxies([])
     expect(toClientAddress({ socketAddress: '127.0.0.1', forwardedFor: '1.2.3.4', isTrusted: nobody })).toBe(
       '127.0.0.1',

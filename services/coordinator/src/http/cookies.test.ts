@@ -24,15 +24,15 @@ describe('the session cookie', () => {
     `__Host-countersign-session=${sid}; __Host-countersign-session=`,
   ])('is not in %j', (header) => expect(readSessionCookie(rules, header)).toBeUndefined())
 
-  // Whatever else JavaScript calls white space: a name with it is another name, and the prefix is not at its start.
+  // For JavaScript these are white space, too. A name with one is a different name, and its prefix is not at the start.
   test.each(['\u00a0', '\u000b', '\u000c', '\ufeff', '\u2000', '\u2028', '\u3000'])(
-    'is not one whose name begins or ends with %j',
+    'is not a cookie whose name begins or ends with %j',
     (space) => {
       for (const name of [`${space}__Host-countersign-session`, `__Host-countersign-session${space}`]) {
         expect(readSessionCookie(rules, `${name}=${sid}`)).toBeUndefined()
       }
       expect(readSessionCookie(rules, `__Host-countersign-session=${sid}${space}`)).toBeUndefined()
-      // Nor does it stand in the way of the true one.
+      // It doesn't hide the real cookie either.
       expect(readSessionCookie(rules, `${space}__Host-countersign-session=00; __Host-countersign-session=${sid}`)).toBe(
         sid,
       )
@@ -40,7 +40,7 @@ describe('the session cookie', () => {
   )
 })
 
-test('a login cookie is of its own sign-in, and white space does not make another name its', () => {
+test('a login cookie belongs to one sign-in, and white space does not change the name', () => {
   expect(readLoginCookie(plain, `countersign-login-${id}=${sid}`, id)).toBe(sid)
   expect(readLoginCookie(plain, `\u00a0countersign-login-${id}=${sid}`, id)).toBeUndefined()
   expect(listLoginCookies(plain, `\u00a0countersign-login-${id}=1; countersign-login-${id}=2`)).toEqual([

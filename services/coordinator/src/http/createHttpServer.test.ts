@@ -10,13 +10,13 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-/** More than the system keeps for those who do not read. */
+/** More than the operating system buffers for a caller that doesn't read. */
 const LARGE = new Uint8Array(32 * 1024 * 1024)
 
 /** Limits that a test can wait for. */
 const SHORT: ServerLimits = { headersMs: 100, requestMs: 200, answerMs: 200, checkMs: 20 }
 
-/** Answers that no handler may give. */
+/** Responses that no handler may return. */
 const broken: Readonly<Record<string, HandleRequest>> = {
   '/throws': () => {
     throw new Error('at once')
@@ -49,11 +49,11 @@ async function listen(limits?: ServerLimits) {
     return socket
   }
 
-  /** All that comes until the server ends the connection. */
+  /** Everything that arrives until the server closes the connection. */
   async function readToEnd(socket: Socket): Promise<string> {
     let text = ''
     socket.on('data', (chunk) => (text += chunk.toString('latin1')))
-    // Not `once` of node:events: it rejects where a reset, which is a way to be cut off, comes before.
+    // Not `once` of node:events, which rejects if a reset arrives first. A reset is also a way to end the connection.
     await new Promise((resolve) => socket.once('close', resolve))
     return text
   }
@@ -72,20 +72,20 @@ test.each([
   expect(await readToEnd(open(bytes))).not.toContain('200 OK')
 })
 
-test('who does not read the answer is cut off', async () => {
+test('cuts off a caller that does not read the response', async () => {
   const { server, open } = await listen(SHORT)
   const closed = new Promise<void>((resolve) => server.once('connection', (socket) => socket.once('close', resolve)))
   open(get('/large')).pause()
   await closed
 })
 
-test('a body that nobody reads is not waited for', async () => {
+test('does not wait for an unread body', async () => {
   const { open, readToEnd } = await listen()
   const head = 'POST /nothing HTTP/1.1\r\nHost: api.example\r\nContent-Length: 10\r\n\r\n'
   expect(await readToEnd(open(head))).toMatch(/^HTTP\/1\.1 404 /)
 })
 
-test('who reads has all of it', async () => {
+test('a caller that reads gets the whole response', async () => {
   const { open, readToEnd } = await listen()
   expect((await readToEnd(open(get('/large')))).length).toBeGreaterThan(LARGE.length)
 })
@@ -108,7 +108,7 @@ test.each([
   expect(log.lines).toMatchObject([{ msg: 'Answered', requestId, status: 400, code: 'invalid_request' }])
 })
 
-test('two Hosts are refused (RFC 9112 §3.2), in whatever case, and one is not', async () => {
+test('rejects two Host headers (RFC 9112 §3.2) in any case, and accepts one', async () => {
   const { open, readToEnd } = await listen()
   expect(await readToEnd(open(get('/health')))).toMatch(/^HTTP\/1\.1 200 /)
   const answer = await readToEnd(open(get('/health', 'hOsT: evil.example\r\n')))
@@ -116,12 +116,12 @@ test('two Hosts are refused (RFC 9112 §3.2), in whatever case, and one is not',
   expect(answer).toContain('"code":"invalid_request"')
 })
 
-test('headers beyond 16 KiB are refused before any route', async () => {
+test('rejects headers above 16 KiB before any route', async () => {
   const { open, readToEnd } = await listen()
   expect(await readToEnd(open(get('/health', `X-A: ${'a'.repeat(17_000)}\r\n`)))).toMatch(/^HTTP\/1\.1 431 /)
 })
 
-test.each(Object.keys(broken))('a fault in an answer ends its connection only: %s', async (path) => {
+test.each(Object.keys(broken))('a failure in a response ends only its connection: %s', async (path) => {
   const { server, open, readToEnd } = await listen()
   expect(await readToEnd(open(get(path)))).toBe('')
   expect(await readToEnd(open(get('/health')))).toMatch(/^HTTP\/1\.1 200 /)

@@ -59,7 +59,7 @@ describe('the documentation site', () => {
     expect([second.status, await second.text()]).toEqual([304, ''])
   })
 
-  test('marks its pages, and gives them other ETags, where the silicon is simulated', async () => {
+  test('marks pages and changes their ETags if the hardware is simulated', async () => {
     const marked = await createAppWithSite({ isMock: true }).request('/docs', {
       headers: { 'accept-encoding': 'gzip' },
     })
@@ -68,7 +68,7 @@ describe('the documentation site', () => {
   })
 })
 
-test('without the site, /docs says how to build it, and the API reference and the errors are there', async () => {
+test('without the site, /docs explains how to build it, and the API reference and error codes are available', async () => {
   const app = createTestApp()
   expect(await (await app.request('/docs')).text()).toContain('npm run docs')
   expect(await (await app.request('/docs/api')).text()).toContain('<code>/sign/digest</code>')

@@ -17,7 +17,7 @@ async function start(exportProofs: ExportProofs, config = {}) {
 const PATH = '/proofs/export'
 
 describe('GET /proofs/export', () => {
-  test('is the user’s own file, for no cache', async () => {
+  test('returns the user’s own file and forbids caching', async () => {
     const asked: unknown[] = []
     const { user, store } = await start(async (parameters) => {
       asked.push(parameters)
@@ -37,14 +37,14 @@ describe('GET /proofs/export', () => {
   })
 
   test.each(['?cursor=', '?cursor=nonsense', '?cursor=AAAAAAAAAAE&cursor=AAAAAAAAAAI', '?cursor=__________8'])(
-    'a cursor that is none of ours is refused: %s',
+    'rejects the cursor %s',
     async (query) => {
       const { user } = await start(async () => toParts())
       expect(await (await user.get(`${PATH}${query}`)).json()).toMatchObject({ code: 'invalid_request' })
     },
   )
 
-  test('a cursor is a position', async () => {
+  test('treats a cursor as a position', async () => {
     let before: string | undefined
     const { user } = await start(async (parameters) => {
       before = parameters.before
@@ -54,7 +54,7 @@ describe('GET /proofs/export', () => {
     expect(before).toBe('7')
   })
 
-  test('nothing is read before the caller has taken what is before it', async () => {
+  test('reads rows only after the caller has accepted the previous ones', async () => {
     let made = 0
     async function* count() {
       for (;;) {
@@ -66,12 +66,12 @@ describe('GET /proofs/export', () => {
     const reader = (await user.get(PATH)).body?.getReader()
     for (let taken = 0; taken < 3; taken++) await reader?.read()
     await new Promise((resolve) => setImmediate(resolve))
-    // The answer is looked at by the harness too, which copies nothing of a file.
+    // The response check also reads the response, but copies nothing of a file.
     expect(made).toBeLessThanOrEqual(4)
     await reader?.cancel()
   })
 
-  test('two at a time; a third is told when, and one that gave up has left its place', async () => {
+  test('allows two exports per user, returns Retry-After for a third, and frees the place of a cancelled one', async () => {
     const { user } = await start(async () => toParts('one', 'two'))
     const first = await user.get(PATH)
     const second = await user.get(PATH)
@@ -83,7 +83,7 @@ describe('GET /proofs/export', () => {
     expect((await user.get(PATH)).status).toBe(200)
   })
 
-  test('a caller that stops reading, or trickles, loses its place; one that reads keeps it, however long it takes', async () => {
+  test('cuts off a caller that stops reading or reads too slowly, but not one that keeps reading', async () => {
     async function* createLarge() {
       for (let part = 0; part < 100; part++) yield new Uint8Array(64_000)
     }
@@ -105,7 +105,7 @@ describe('GET /proofs/export', () => {
     const trickling = (await user.get(PATH)).body?.getReader()
     await silent?.read()
     expect((await user.get(PATH)).status).toBe(429)
-    // A part is good for a second.
+    // Each part buys a second.
     for (let minute = 0; minute < 3; minute++) {
       await trickling?.read()
       pass(30_000)
@@ -126,7 +126,7 @@ describe('GET /proofs/export', () => {
     for (let count = 0; count < 2; count++) expect((await user.get(PATH)).status).toBe(200)
   })
 
-  test('while all places are taken, a user who has none gets the one of the caller who is furthest behind; who reads keeps it', async () => {
+  test('when all places are taken, the slowest caller loses its place to a user without an export', async () => {
     async function* createLarge() {
       for (let part = 0; part < 100; part++) yield new Uint8Array(64_000)
     }
@@ -152,13 +152,13 @@ describe('GET /proofs/export', () => {
       await reading?.read()
     }
     expect((await newcomer.get(PATH)).status).toBe(200)
-    // It has one now.
+    // This user has an export now.
     expect((await newcomer.get(PATH)).status).toBe(429)
     await expect(silent?.read()).rejects.toThrow('too slowly')
     for (const reader of [reading, other]) expect(await reader?.read()).toMatchObject({ done: false })
   })
 
-  test('who has read fast may stop for no longer than others', async () => {
+  test('a caller that reads fast earns no longer pause', async () => {
     const { user, time, clock } = await start(async () => toParts('x'.repeat(6_400_000), 'y', 'z'))
     const reader = (await user.get(PATH)).body?.getReader()
     for (let part = 0; part < 2; part++) await reader?.read()
@@ -167,7 +167,7 @@ describe('GET /proofs/export', () => {
     await expect(reader?.read()).rejects.toThrow('too slowly')
   })
 
-  test('a failure before the first byte is a problem, one after it cuts the file; both leave their place', async () => {
+  test('a failure before the first byte is a problem response, a later one cuts the file; both free their place', async () => {
     const down = new CoordinatorError('database_unavailable', 'gone')
     async function* fail() {
       yield new Uint8Array(3)
@@ -186,7 +186,7 @@ describe('GET /proofs/export', () => {
     expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn', code: 'database_unavailable' }))
   })
 
-  test('exports are limited for themselves', async () => {
+  test('exports have a separate rate limit', async () => {
     const rateLimits = { sign: 'off', provision: { count: 2, seconds: 60 }, auth: 'off', proof: 'off' } as const
     const { user } = await start(async () => toParts('x'), { rateLimits })
     for (const status of [200, 200, 429]) {

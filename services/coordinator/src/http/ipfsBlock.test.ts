@@ -25,7 +25,7 @@ async function expectProblem(response: Response, status: number, code: string) {
 }
 
 describe('GET /ipfs/:cid', () => {
-  test('the bytes of a receipt, as JSON, and for ever', async () => {
+  test('returns a receipt as JSON that may be cached permanently', async () => {
     const response = await createGateway().request(`/ipfs/${cid}`)
     expect(response.status).toBe(200)
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -49,7 +49,7 @@ describe('GET /ipfs/:cid', () => {
   test.each([
     ['?format=raw', {}],
     ['', { accept: 'application/vnd.ipld.raw' }],
-  ])('raw by %j and %j', async (query, headers) => {
+  ])('returns raw bytes for %j and %j', async (query, headers) => {
     const response = await createGateway().request(`/ipfs/${cid}${query}`, { headers })
     expect(response.headers.get('content-type')).toBe('application/vnd.ipld.raw')
     expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${cid}.bin"`)
@@ -59,7 +59,7 @@ describe('GET /ipfs/:cid', () => {
   test.each([
     ['?format=car', {}],
     ['', { accept: 'application/vnd.ipld.car' }],
-  ])('a CAR by %j and %j', async (query, headers) => {
+  ])('returns a CAR for %j and %j', async (query, headers) => {
     const response = await createGateway().request(`/ipfs/${cid}${query}`, { headers })
     expect(response.headers.get('content-type')).toBe('application/vnd.ipld.car; version=1; order=dfs; dups=n')
     const car = Buffer.from(await response.arrayBuffer())
@@ -67,13 +67,13 @@ describe('GET /ipfs/:cid', () => {
     expect(response.headers.get('content-length')).toBe(String(car.length))
   })
 
-  test('a browser that opens it sees JSON', async () => {
+  test('returns JSON to browsers', async () => {
     const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
     const response = await createGateway().request(`/ipfs/${cid}`, { headers: { accept } })
     expect(response.headers.get('content-type')).toBe('application/json')
   })
 
-  test('HEAD is GET without a body, for failures too', async () => {
+  test('HEAD returns the headers of GET, also for failures', async () => {
     const { request } = createGateway()
     for (const query of ['', '?format=raw', '?format=car']) {
       const [got, asked] = [
@@ -93,7 +93,7 @@ describe('GET /ipfs/:cid', () => {
     }
   })
 
-  test('304 for the tag of the same format alone', async () => {
+  test('returns 304 only for the ETag of the same format', async () => {
     const { request } = createGateway()
     const ask = (query: string, tag: string) => request(`/ipfs/${cid}${query}`, { headers: { 'if-none-match': tag } })
     const response = await ask('', `W/"${cid}"`)
@@ -122,7 +122,7 @@ describe('GET /ipfs/:cid', () => {
     expect(asked).toEqual([])
   })
 
-  test('404: a block that is not here, whatever tag is sent', async () => {
+  test('returns 404 for an unknown block with any If-None-Match', async () => {
     const { request, asked } = createGateway()
     await expectProblem(await request(`/ipfs/${absent}`, { headers: { 'if-none-match': '*' } }), 404, 'not_found')
     expect(asked).toEqual([absent])
@@ -141,14 +141,14 @@ describe('GET /ipfs/:cid', () => {
     expect(asked).toEqual([])
   })
 
-  test('without a holder of blocks there is nothing here, valid or not', async () => {
+  test('returns 404 for valid and invalid CIDs if the service has no gateway', async () => {
     const { request } = createTestApp()
     for (const path of [`/ipfs/${cid}`, '/ipfs/x', `/ipfs/${cid}?format=tar`]) {
       await expectProblem(await request(path), 404, 'not_found')
     }
   })
 
-  test('a holder that fails is internal, and nothing of it is told', async () => {
+  test('a failing block store is internal, and its text is not returned', async () => {
     const getBlock = () => Promise.reject(new Error('secret text'))
     const response = await createTestApp({ deps: { getBlock } }).request(`/ipfs/${cid}`)
     expect(await response.clone().text()).not.toContain('secret text')
@@ -158,7 +158,7 @@ describe('GET /ipfs/:cid', () => {
     await expectProblem(told, 503, 'shutting_down')
   })
 
-  test('any page may read it; ours with credentials, as everything', async () => {
+  test('any page may read it, and allowed origins with credentials', async () => {
     const { request } = createGateway()
     const from = async (origin: string) => (await request(`/ipfs/${cid}`, { headers: { origin } })).headers
     const foreign = await from('https://elsewhere.example')
@@ -168,7 +168,7 @@ describe('GET /ipfs/:cid', () => {
     expect((await request('/ipfs/x')).headers.get('access-control-allow-origin')).toBe('*')
   })
 
-  test('limited as proofs are, but not together with them', async () => {
+  test('has the proofs’ rate but a separate count', async () => {
     const off = { sign: 'off', provision: 'off', auth: 'off' } as const
     const { request } = createGateway({ rateLimits: { ...off, proof: { count: 1, seconds: 60 } } })
     const first = await request(`/ipfs/${cid}`)

@@ -33,7 +33,7 @@ describe('the public log', () => {
     expect([response.status, code, response.headers.get('cache-control')]).toEqual([404, 'not_found', 'no-store'])
   }
 
-  test('names the logs, each with its cosigned size', async () => {
+  test('lists the logs with their cosigned sizes', async () => {
     const fresh = createTestLog()
     await subject.logStore.appendLog(fresh.toAppend())
     const response = await app.request('/log')
@@ -48,11 +48,11 @@ describe('the public log', () => {
     await expectNotFound(`/log/${fresh.hash}/tile/entries/000.p/1`)
   })
 
-  test('a service without logs names none', async () => {
+  test('lists no logs if the service has none', async () => {
     expect(await (await createTestApp().request('/log')).json()).toEqual({ logs: [] })
   })
 
-  test('the checkpoint is the newest cosigned note, for any page', async () => {
+  test('returns the newest cosigned note, for any page', async () => {
     const response = await get('checkpoint')
     expect(await response.text()).toBe(log.toNote(COSIGNED, 2))
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -63,7 +63,7 @@ describe('the public log', () => {
     })
   })
 
-  test('tiles are for ever, and enough to prove an entry under the checkpoint', async () => {
+  test('tiles may be cached permanently and suffice to prove an entry', async () => {
     const tiles = new Map<string, Uint8Array>()
     for (const path of ['tile/0/000', 'tile/0/001', 'tile/0/002.p/88', 'tile/1/000.p/2']) {
       const response = await get(path)
@@ -102,7 +102,7 @@ describe('the public log', () => {
     await expectNotFound(`/log/${log.hash}/${path}`)
   })
 
-  test('what a later checkpoint covers is there then', async () => {
+  test('serves what a later checkpoint covers', async () => {
     const late = createTestLog()
     late.fill(9)
     await subject.logStore.appendLog(late.toAppend({ to: 5 }))
@@ -136,14 +136,14 @@ describe('the public log', () => {
     await expectNotFound(`/log/${log.hash}/${path}`)
   })
 
-  test('an unknown log, and what is no name of one', async () => {
+  test('returns 404 for an unknown log and for a malformed hash', async () => {
     for (const hash of ['ab'.repeat(32), log.hash.toUpperCase(), log.hash.slice(1), `${log.hash}0`, log.origin]) {
       await expectNotFound(`/log/${hash}/checkpoint`)
       await expectNotFound(`/log/${hash}/tile/entries/000.p/1`)
     }
   })
 
-  test('only reads are allowed', async () => {
+  test('allows only reads', async () => {
     for (const path of ['/log', `/log/${log.hash}/checkpoint`, `/log/${log.hash}/tile/0/000`]) {
       const response = await app.request(path, { method: 'POST', headers: { origin: 'https://app.example' } })
       expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
@@ -151,7 +151,7 @@ describe('the public log', () => {
     }
   })
 
-  test('readers share the limit of proofs', async () => {
+  test('has the proofs’ rate limit', async () => {
     const rateLimits = { sign: 'off', provision: 'off', auth: 'off', proof: { count: 2, seconds: 60 } } as const
     app = createTestApp({ config: { rateLimits }, deps: { logStore: subject.logStore } })
     const statuses = []

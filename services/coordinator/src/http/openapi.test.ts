@@ -13,7 +13,7 @@ type Document = {
 const getDocument = async (app = createTestApp()) => (await (await app.request('/openapi.json')).json()) as Document
 
 describe('GET /openapi.json', () => {
-  test('names every endpoint of the specification, and those that need a session', async () => {
+  test('describes every endpoint of the specification, and which ones need a session', async () => {
     const { openapi, paths, components } = await getDocument()
     expect(openapi).toBe('3.1.0')
     const calls = Object.entries(paths).flatMap(([path, item]) =>
@@ -59,7 +59,7 @@ describe('GET /openapi.json', () => {
     })
   })
 
-  test('names the resources of the specification; a receipt may be null in a proof, not in itself', async () => {
+  test('describes the resources of the specification; a proof’s receipt may be null', async () => {
     const { schemas } = (await getDocument()).components
     expect(Object.keys(schemas)).toEqual(
       expect.arrayContaining([
@@ -75,7 +75,7 @@ describe('GET /openapi.json', () => {
     expect(schemas.AttestationReceiptV1?.type).toBe('object')
   })
 
-  test('is JSON Schema that other tools can read', async () => {
+  test('is JSON Schema that other tools accept', async () => {
     const { components } = await getDocument()
     const text = JSON.stringify(components.schemas).replaceAll('#/components/schemas/', '#/$defs/')
     const schemas = JSON.parse(text) as Record<string, object>
@@ -86,7 +86,7 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  test('every code has a place, except those that any path can meet', async () => {
+  test('lists every error code at an endpoint, except those that any path can return', async () => {
     const { paths } = await getDocument()
     const text = JSON.stringify(paths)
     const missing = Object.keys(errorCodes).filter((code) => !text.includes(code))
@@ -94,8 +94,8 @@ describe('GET /openapi.json', () => {
   })
 })
 
-describe('the harness that checks every answer against it', () => {
-  test('sees a wrong body', async () => {
+describe('the response check', () => {
+  test('detects a wrong body', async () => {
     const { request, openEvents, store } = createTestApp()
     store.rows.proofs.set('AAAAAAAAAAAAAAAAAAAAAA', {
       slug: 'AAAAAAAAAAAAAAAAAAAAAA',
@@ -120,7 +120,7 @@ describe('the harness that checks every answer against it', () => {
 })
 
 describe('GET /docs/api', () => {
-  test('shows every endpoint and schema, runs no script, loads nothing', async () => {
+  test('shows every endpoint and schema, runs no script and loads nothing', async () => {
     const app = createTestApp()
     const { paths, components } = await getDocument(app)
     const response = await app.request('/docs/api')
@@ -135,7 +135,7 @@ describe('GET /docs/api', () => {
     expect(policy).toContain("default-src 'none'")
   })
 
-  test('all its links lead somewhere', async () => {
+  test('has no broken links', async () => {
     const app = createTestApp()
     const page = await (await app.request('/docs/api')).text()
     const targets = [...page.matchAll(/href="([^"]+)"/g)].map(([, target = '']) => target)
@@ -146,7 +146,7 @@ describe('GET /docs/api', () => {
     }
   })
 
-  test('the type of every problem leads to its heading', async () => {
+  test('the type of every problem links to its heading', async () => {
     const page = await (await createTestApp().request('/docs/errors')).text()
     for (const code of Object.keys(errorCodes)) expect(page).toContain(`id="${code}"`)
   })

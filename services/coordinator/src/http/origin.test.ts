@@ -100,14 +100,11 @@ describe('from an allowed origin', () => {
     },
   )
 
-  test.each(['same-origin', 'same-site', 'cross-site', 'none'])(
-    'Sec-Fetch-Site: %s does not matter then',
-    async (site) => {
-      const { request, cookie } = await createSignedIn()
-      const headers = { cookie, origin: APP, 'sec-fetch-site': site }
-      expect((await request('/wallet/provision', { method: 'POST', headers })).status).toBe(200)
-    },
-  )
+  test.each(['same-origin', 'same-site', 'cross-site', 'none'])('Sec-Fetch-Site: %s is ignored', async (site) => {
+    const { request, cookie } = await createSignedIn()
+    const headers = { cookie, origin: APP, 'sec-fetch-site': site }
+    expect((await request('/wallet/provision', { method: 'POST', headers })).status).toBe(200)
+  })
 
   const bodied = contentTypes.concat([
     'multipart/form-data',
@@ -127,7 +124,7 @@ describe('from an allowed origin', () => {
     expect(effects()).toEqual(untouched)
   })
 
-  test.each(bodied)('an empty body as %s passes', async (contentType) => {
+  test.each(bodied)('accepts an empty body as %s', async (contentType) => {
     const { request, cookie } = await createSignedIn()
     const headers = { cookie, origin: APP, ...(contentType === undefined ? {} : { 'content-type': contentType }) }
     expect((await request('/wallet/provision', { method: 'POST', headers })).status).toBe(200)
@@ -144,7 +141,7 @@ describe('from an allowed origin', () => {
 })
 
 describe('without a cookie', () => {
-  test('there is nothing to protect, so a missing origin is 401; a foreign page is told 403 all the same', async () => {
+  test('without a cookie a missing origin returns 401, and a foreign page still gets 403', async () => {
     const { request } = createTestApp()
     const post = (headers: Record<string, string>) => request('/auth/logout', { method: 'POST', headers })
     expect((await post({})).status).toBe(401)
@@ -155,7 +152,7 @@ describe('without a cookie', () => {
   })
 })
 
-describe('what a foreign page has the browser of a visitor load is refused before anything is counted', () => {
+describe('rejects reads that a foreign page causes, before they count', () => {
   const site = 'cross-site'
   const evil = 'https://evil.example'
   /** As browsers send them. */
@@ -217,7 +214,7 @@ describe('what a foreign page has the browser of a visitor load is refused befor
   }
 
   for (const [path, status] of reads) {
-    test.each(planted)(`GET ${path} by %s`, async (_, from) => {
+    test.each(planted)(`rejects GET ${path} by %s`, async (_, from) => {
       const { read, store } = await createVisited()
       const before = store.writes
       for (let count = 0; count < 3; count++) {
@@ -231,13 +228,13 @@ describe('what a foreign page has the browser of a visitor load is refused befor
       expect([store.writes - before, (await read(path, {})).status]).toEqual([0, status])
     })
 
-    test.each(welcome)(`GET ${path} by %s is answered`, async (_, from) => {
+    test.each(welcome)(`answers GET ${path} by %s`, async (_, from) => {
       const { read } = await createVisited()
       expect((await read(path, toHeaders(from))).status).toBe(status)
     })
   }
 
-  test('the form of a provider is for navigations too', async () => {
+  test('the form of a provider accepts navigations', async () => {
     const { request } = createTestApp({ config: { rateLimits } })
     const type = { 'content-type': 'application/x-www-form-urlencoded' }
     const post = async (from: Record<string, string>) => {
@@ -251,14 +248,14 @@ describe('what a foreign page has the browser of a visitor load is refused befor
     expect(await post({ mode: 'navigate', dest: 'document' })).toBe(303)
   })
 
-  test.each(planted)('what is public may be loaded by %s', async (_, from) => {
+  test.each(planted)('public paths can be loaded by %s', async (_, from) => {
     const { request } = createTestApp()
     for (const path of ['/auth', '/health', '/health/ready', '/openapi.json', '/log']) {
       expect([path, (await request(path, { headers: toHeaders(from) })).status]).toEqual([path, 200])
     }
   })
 
-  test('preflights are answered as before', async () => {
+  test('preflights are unaffected', async () => {
     const from = toHeaders({ site, mode: 'cors', dest: 'empty', origin: APP })
     const headers = { ...from, 'access-control-request-method': 'GET' }
     expect((await createTestApp().request('/auth/me', { method: 'OPTIONS', headers })).status).toBe(204)
@@ -282,7 +279,7 @@ describe('CORS', () => {
     expect(response.headers.get('vary')).toContain('Origin')
   })
 
-  test.each(routes.concat('/auth/me', '/wallet/me'))('preflight of %s from elsewhere is refused', async (path) => {
+  test.each(routes.concat('/auth/me', '/wallet/me'))('rejects a preflight of %s from another origin', async (path) => {
     const response = await preflight(path, 'https://evil.example')
     expect(response.status).toBe(403)
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
@@ -308,7 +305,7 @@ describe('CORS', () => {
   )
 
   test.each(['/auth/me', '/wallet/me', '/docs', '/auth/google', '/proofs', '/healthy', '/nope'])(
-    'GET %s may not be read from elsewhere',
+    'GET %s cannot be read from other origins',
     async (path) => {
       const response = await createTestApp().request(path, { headers: { origin: 'https://evil.example' } })
       expect(response.headers.get('access-control-allow-origin')).toBeNull()
@@ -316,7 +313,7 @@ describe('CORS', () => {
     },
   )
 
-  test('failures can be read by our own pages', async () => {
+  test('allowed origins can read failures', async () => {
     const response = await createTestApp().request('/auth/me', { headers: { origin: APP } })
     expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([401, APP])
   })

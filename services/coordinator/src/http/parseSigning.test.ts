@@ -18,7 +18,7 @@ const codeOf = (metadata: unknown, digest?: unknown): string => {
 const accessList = [{ address: txMetadata.to, storageKeys: [] }]
 const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...withoutFees } = txMetadata
 
-describe('transactions of other types are unsupported_transaction', () => {
+describe('returns unsupported_transaction for other transaction types', () => {
   test.each<[string, object]>([
     ['legacy, as viem has it', { ...withoutFees, type: 'legacy', gasPrice: '1' }],
     ['legacy, without a type', { ...withoutFees, gasPrice: '1' }],
@@ -40,14 +40,14 @@ describe('transactions of other types are unsupported_transaction', () => {
     expect(codeOf(metadata)).toBe('unsupported_transaction')
   })
 
-  test('details name the member, and nothing of its value', () => {
+  test('details name the member without its value', () => {
     expect(() => parse({ ...txMetadata, gasPrice: 'canary' })).toThrow(
       expect.objectContaining({ details: 'gasPrice belongs to another type of transaction' }),
     )
   })
 })
 
-describe('all else stays invalid_tx_metadata', () => {
+describe('returns invalid_tx_metadata for other faults', () => {
   test.each<[string, unknown]>([
     ['the right type as a name', { ...txMetadata, type: 'eip1559' }],
     ['the right type as a number', { ...txMetadata, type: 2 }],
@@ -74,11 +74,11 @@ describe('all else stays invalid_tx_metadata', () => {
     expect(codeOf(metadata)).toBe('invalid_tx_metadata')
   })
 
-  test('a digest that is none is told first', () => {
+  test('reports a malformed digest first', () => {
     expect(codeOf({ ...txMetadata, gasPrice: '1' }, '0x')).toBe('invalid_digest')
   })
 
-  test('valid requests are read as they were', () => {
+  test('parses valid requests', () => {
     expect(parse(txMetadata)).toEqual(signBody)
   })
 })

@@ -17,14 +17,14 @@ const path = `/proof/${slug}/events`
 const pinned: Proof = { ...complete, status: 'pending_onchain', onchainTxHash: null, onchainBlockNumber: null }
 const pending: Proof = { ...pinned, status: 'pending_pin', ipfsCid: null, receipt: null }
 
-/** All promises that can settle have settled. */
+/** Lets all pending promises settle. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 function createApp(...args: Parameters<typeof createTestApp>) {
   const test = createTestApp(...args)
   test.store.rows.proofs.set(slug, pending)
   const move = async (proof: Proof) => {
-    // The round before has ended, and the next one has its timer.
+    // The previous round has ended, and the next one has its timer.
     await settle()
     test.store.rows.proofs.set(slug, proof)
     test.time.pass(1000)
@@ -32,11 +32,11 @@ function createApp(...args: Parameters<typeof createTestApp>) {
   return { ...test, move }
 }
 
-/** Not `once` of node:events, which rejects where a reset comes before. */
+/** Not `once` of node:events, which rejects if a reset arrives first. */
 const untilClosed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve))
 
 describe('GET /proof/:slug/events', () => {
-  test('the proof at once, each change, and the end after a terminal state', async () => {
+  test('sends the proof immediately and after each change, and ends after a terminal status', async () => {
     const { request, openEvents, move } = createApp()
     const etagOf = async () => (await request(`/proof/${slug}`)).headers.get('etag')?.replaceAll('"', '')
     const { response, next } = await openEvents(path)
@@ -64,7 +64,7 @@ describe('GET /proof/:slug/events', () => {
     expect(await next()).toBeUndefined()
   })
 
-  test.each(['complete', 'pin_failed', 'onchain_failed'] as const)('%s is one event and the end', async (status) => {
+  test.each(['complete', 'pin_failed', 'onchain_failed'] as const)('%s is one event, then the end', async (status) => {
     const { openEvents, store, time } = createApp()
     store.rows.proofs.set(slug, { ...complete, status })
     const { next } = await openEvents(path)
@@ -73,7 +73,7 @@ describe('GET /proof/:slug/events', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('a browser that comes back after the last event is told to stay away; after another it is not', async () => {
+  test('returns 204 to a browser that has the last event, but not after an earlier one', async () => {
     const { request, openEvents, store, time } = createApp()
     store.rows.proofs.set(slug, complete)
     const id = (await (await openEvents(path)).next())?.id ?? ''
@@ -83,7 +83,7 @@ describe('GET /proof/:slug/events', () => {
       const { response, next } = await openEvents(path, { headers: { 'last-event-id': other } })
       expect([response.status, (await next())?.id]).toEqual([200, id])
     }
-    // What is not over is told at once, known or not.
+    // Sends the current state at once while it is not terminal.
     store.rows.proofs.set(slug, pinned)
     const known = (await request(`/proof/${slug}`)).headers.get('etag')?.replaceAll('"', '') ?? ''
     const { next, cancel } = await openEvents(path, { headers: { 'last-event-id': known } })
@@ -92,7 +92,7 @@ describe('GET /proof/:slug/events', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('a heartbeat every 15 s, and none after the end', async () => {
+  test('sends a heartbeat every 15 s until the end', async () => {
     const { openEvents, time, move } = createApp()
     const { next } = await openEvents(path)
     await next()
@@ -109,7 +109,7 @@ describe('GET /proof/:slug/events', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('a reader who is away for long finds the newest, and no heap of heartbeats', async () => {
+  test('a slow reader gets the newest event and no backlog of heartbeats', async () => {
     const { openEvents, move, time } = createApp()
     const { next } = await openEvents(path)
     for (let block = 0; block < 20; block++) {
@@ -128,7 +128,7 @@ describe('GET /proof/:slug/events', () => {
     expect(await next()).toBeUndefined()
   })
 
-  test('an unknown slug and what is no slug are the problem of GET /proof/:slug, and take no place', async () => {
+  test('unknown and malformed slugs return the problem of GET /proof/:slug and take no place', async () => {
     const { request, time } = createApp()
     const same = { headers: { 'x-request-id': 'same' } }
     const expected = await (await request('/proof/BBBBBBBBBBBBBBBBBBBBBA', same)).text()
@@ -148,7 +148,7 @@ describe('GET /proof/:slug/events', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('5 at a time for an address; a place is free again at once, however it was left', async () => {
+  test('allows 5 streams per address and frees a place as soon as one ends', async () => {
     const { openEvents, request, time } = createApp()
     const leaving = new AbortController()
     const streams = [await openEvents(path, { signal: leaving.signal })]
@@ -192,7 +192,7 @@ describe('GET /proof/:slug/events', () => {
     expect((await openEvents(path)).response.status).toBe(200)
   })
 
-  test('one who is gone before the proof was read takes no place and leaves no timer', async () => {
+  test('a caller that disconnects before the proof is read leaves no place and no timer behind', async () => {
     const { request, openEvents, time } = createApp()
     for (let index = 0; index < 10; index++) {
       const response = await request(path, { signal: AbortSignal.abort() })
@@ -202,7 +202,7 @@ describe('GET /proof/:slug/events', () => {
     expect((await openEvents(path)).response.status).toBe(200)
   })
 
-  test('HEAD is answered with the headers, and opens nothing', async () => {
+  test('HEAD returns the headers and opens no stream', async () => {
     const { request, time } = createApp()
     for (let index = 0; index < 10; index++) {
       const response = await request(path, { method: 'HEAD' })
@@ -212,7 +212,7 @@ describe('GET /proof/:slug/events', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('opening counts as a read of a proof', async () => {
+  test('opening counts against the proofs’ limit', async () => {
     const off = { sign: 'off', provision: 'off', auth: 'off' } as const
     const { request, openEvents } = createApp({
       config: { rateLimits: { ...off, proof: { count: 1, seconds: 60 } } },
@@ -223,7 +223,7 @@ describe('GET /proof/:slug/events', () => {
     expect(await codeOf(refused)).toBe('429 rate_limited')
   })
 
-  test('any page may read it, and send Last-Event-ID', async () => {
+  test('any page may read it and send Last-Event-ID', async () => {
     const { request } = createApp()
     const headers = { origin: 'https://elsewhere.example', 'access-control-request-method': 'GET' }
     const preflight = await request(path, { method: 'OPTIONS', headers })
@@ -231,7 +231,7 @@ describe('GET /proof/:slug/events', () => {
     expect(preflight.headers.get('access-control-allow-headers')).toContain('last-event-id')
   })
 
-  test('stopping ends the streams, and later ones are refused', async () => {
+  test('stop ends the streams and rejects later ones', async () => {
     const { openEvents, request, stop, time, store } = createApp()
     const [read, unread] = [await openEvents(path), await openEvents(path)]
     await read.next()
@@ -275,7 +275,7 @@ describe('over a socket', () => {
     return { ...test, port, url: `http://127.0.0.1:${port}${path}`, sockets, server: own }
   }
 
-  test('events arrive one by one', async () => {
+  test('sends events one by one', async () => {
     const { url, move } = await listen()
     const response = await fetch(url)
     expect(response.headers.get('content-type')).toBe('text/event-stream')
@@ -288,7 +288,7 @@ describe('over a socket', () => {
     expect(await next()).toBeUndefined()
   })
 
-  test('a client that hangs up frees its place, and the last one ends the polling', async () => {
+  test('a disconnect frees the place, and the last one stops the polling', async () => {
     const { url, sockets, time } = await listen()
     const clients = await Promise.all(
       Array.from({ length: 5 }, async () => {
@@ -314,7 +314,7 @@ describe('over a socket', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('a client that does not read costs no memory, and then finds the newest', async () => {
+  test('a client that does not read costs no memory and then gets the newest event', async () => {
     const { port, sockets, move, store, time } = await listen()
     const client = connect({ port, host: '127.0.0.1' })
     client.pause()
@@ -323,14 +323,14 @@ describe('over a socket', () => {
     while (store.proofReads === 0) await settle()
     const frame = JSON.stringify({ ...pinned, ipfsUrl: '' }).length
     let most = 0
-    // More than the system keeps for a connection.
+    // More than the operating system buffers for a connection.
     const changes = 1000
     for (let block = 1; block <= changes; block++) {
       await move({ ...pinned, onchainTxHash: `0x${String(block).padStart(64, '0')}` })
       await settle()
       most = Math.max(most, sockets[0]?.writableLength ?? 0)
     }
-    // What Node takes before it asks to wait, and an event on either side of that.
+    // Node's write buffer, and one event before and after it.
     expect([most > 0, most < 65_536 + 2 * frame]).toEqual([true, true])
     await move(complete)
     const chunks: Buffer[] = []
@@ -344,7 +344,7 @@ describe('over a socket', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('stopping does not wait for open streams, and ends them cleanly before connections are closed', async () => {
+  test('stop ends open streams cleanly before connections close', async () => {
     const { url, stop, server } = await listen()
     const { next } = readEvents(await fetch(url))
     await next()

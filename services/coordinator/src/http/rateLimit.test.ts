@@ -26,17 +26,17 @@ describe('parseRateLimit', () => {
     ' 60/60',
     '1e3/60',
     '60/9999999',
-  ])('%j is none', (text) => {
+  ])('rejects %j', (text) => {
     expect(parseRateLimit(text)).toBeUndefined()
   })
 })
 
 describe('createRateLimiter', () => {
-  test('off lets everything pass, without a word', () => {
+  test('off allows everything without headers', () => {
     expect(createRateLimiter({ limit: 'off', clock: createFakeClock() }).take('a')).toBeUndefined()
   })
 
-  test('whoever waits as long as it was told gets through', () => {
+  test('admits a caller that waited for Retry-After', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 5000 }), (count, seconds) => {
         const clock = createFakeClock()
@@ -51,7 +51,7 @@ describe('createRateLimiter', () => {
     )
   })
 
-  test('no more than twice the count passes in any window', () => {
+  test('admits at most twice the count in any window', () => {
     const clock = createFakeClock()
     const limiter = createRateLimiter({ limit: { count: 10, seconds: 10 }, clock })
     let passed = 0
@@ -62,7 +62,7 @@ describe('createRateLimiter', () => {
     expect(passed).toBeLessThanOrEqual(20)
   })
 
-  test('a clock that is set back gives nothing away and does not lock anyone out', () => {
+  test('a clock that is set back neither admits more nor locks callers out', () => {
     const clock = createFakeClock()
     const limiter = createRateLimiter({ limit: { count: 1, seconds: 1 }, clock })
     expect(limiter.take('a')?.isAllowed).toBe(true)
@@ -72,7 +72,7 @@ describe('createRateLimiter', () => {
     expect(limiter.take('a')?.isAllowed).toBe(true)
   })
 
-  test('memory is bounded: the bucket unused for longest goes first', () => {
+  test('limits memory by dropping the least recently used bucket', () => {
     const limiter = createRateLimiter({ limit: { count: 1, seconds: 60 }, clock: createFakeClock(), maxBuckets: 2 })
     limiter.take('a')
     limiter.take('b')

@@ -12,13 +12,13 @@ const toRequest = (body: string | Uint8Array | Readable, headers: Record<string,
     socket: {},
   })
 
-test('128 KiB pass, one byte more does not', async () => {
+test('accepts 128 KiB, but not one byte more', async () => {
   const text = JSON.stringify('a'.repeat(MAX_BODY_BYTES - 2))
   expect(await readJsonBody(toRequest(text))).toHaveLength(MAX_BODY_BYTES - 2)
   await expect(readJsonBody(toRequest(`${text} `))).rejects.toMatchObject({ code: 'body_too_large' })
 })
 
-test('a stream without a length is cut off where the limit is, not read to its end', async () => {
+test('stops reading a stream without a length at the limit', async () => {
   let sent = 0
   const endless = new Readable({
     read() {
@@ -30,7 +30,7 @@ test('a stream without a length is cut off where the limit is, not read to its e
   expect([endless.isPaused(), sent < 10 * 65_536]).toEqual([true, true])
 })
 
-test('a caller that hangs up is no failure of ours', async () => {
+test('a caller that disconnects is not a failure of the service', async () => {
   const broken = new Readable({
     read() {
       this.destroy(new Error('socket hang up'))
@@ -39,7 +39,7 @@ test('a caller that hangs up is no failure of ours', async () => {
   await expect(readJsonBody(toRequest(broken))).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
-test('a length that is announced is refused before the body comes', async () => {
+test('rejects an announced length before the body arrives', async () => {
   const stream = new Readable({ read() {} })
   await expect(readJsonBody(toRequest(stream, { 'content-length': '131073' }))).rejects.toMatchObject({
     code: 'body_too_large',
@@ -60,14 +60,14 @@ test.each([
   '{"a":1,"\\u0061":2}',
   '{"digest":"0x00","txMetadata":{"to":"0x1","nonce":"0x0","to":"0x2"}}',
   '[{"a":{"b":0,"b":0}}]',
-])('two members of one name are refused: %s', async (text) => {
+])('rejects duplicate members: %s', async (text) => {
   await expect(readJsonBody(toRequest(text))).rejects.toMatchObject({
     code: 'invalid_json',
     details: 'duplicate member',
   })
 })
 
-test('a signing with a member given twice signs nothing', async () => {
+test('does not sign a request with a duplicate member', async () => {
   const { browser, signings } = createTestApp()
   const user = browser()
   await user.signIn()
@@ -93,18 +93,18 @@ test.each([
   })
 })
 
-test('1000 parts pass, and what stands in a text is none', async () => {
+test('accepts 1000 parts, and does not count characters in strings', async () => {
   expect(await readJsonBody(toRequest(JSON.stringify(new Array(1000).fill(0))))).toHaveLength(1000)
   for (const text of ['[{,'.repeat(20_000), '\\"[,'.repeat(10_000), '\\"'.repeat(2000), '💥[,'.repeat(9000), '\\']) {
     expect(await readJsonBody(toRequest(JSON.stringify([text])))).toEqual([text])
   }
 })
 
-test('bytes that are not UTF-8 are invalid_json', async () => {
+test('returns invalid_json for bytes that are not UTF-8', async () => {
   await expect(readJsonBody(toRequest(Uint8Array.of(0x22, 0xff, 0x22)))).rejects.toMatchObject({ code: 'invalid_json' })
 })
 
-test('the app answers 413 for a transaction that is too large, and signs one that just fits', async () => {
+test('returns 413 for a transaction that is too large, and signs the largest that fits', async () => {
   const { browser, signings } = createTestApp()
   const user = browser()
   await user.signIn()
@@ -119,7 +119,7 @@ test('the app answers 413 for a transaction that is too large, and signs one tha
   expect(signings.length).toBe(1)
 })
 
-test('a body that is cut off is invalid_json', async () => {
+test('returns invalid_json for a truncated body', async () => {
   const { browser } = createTestApp()
   const user = browser()
   await user.signIn()

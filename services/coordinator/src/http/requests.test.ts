@@ -35,7 +35,7 @@ async function listen(changes: Changes = {}) {
     server.close()
   })
 
-  /** All that comes until the server ends the connection. */
+  /** Everything that arrives until the server closes the connection. */
   async function send(bytes: string, { isCut = false } = {}): Promise<string> {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
     let text = ''
@@ -43,7 +43,7 @@ async function listen(changes: Changes = {}) {
     socket.on('data', (chunk) => (text += chunk.toString('utf8')))
     if (isCut) socket.end(bytes)
     else socket.write(bytes)
-    // Not `once` of node:events, which rejects where a reset comes before.
+    // Not `once` of node:events, which rejects if a reset arrives first.
     await new Promise((resolve) => socket.once('close', resolve))
     return text
   }
@@ -224,12 +224,12 @@ test.each([...signings, ...proofs, ...unusual])('%s', async (_, toRequest, statu
   expect(lines().filter(({ msg }) => msg === 'Answered')).toMatchObject([{ status }])
 })
 
-test('a proof has the bytes of its receipt', async () => {
+test('a proof contains the bytes of its receipt', async () => {
   const { send } = await listen()
   expect(await send(get(proof)())).toContain('"receipt":{"text":"é"},')
 })
 
-test('requests beyond the limit are refused, and are told when to come again', async () => {
+test('rejects requests above the limit with Retry-After', async () => {
   const { send, cookie } = await listen({ config: { rateLimits: limits(1) } })
   expect(await send(toBytes({ cookie }))).toMatch(/^HTTP\/1\.1 200 /)
   const answer = await send(toBytes({ cookie }))
@@ -238,7 +238,7 @@ test('requests beyond the limit are refused, and are told when to come again', a
   expect(answer).toContain('"code":"rate_limited"')
 })
 
-test('requests on one connection are answered in their order, also if all came at once', async () => {
+test('answers pipelined requests in order', async () => {
   const { send, cookie, signings } = await listen()
   const ask = (nonce: number) => {
     const metadata = { ...txMetadata, nonce }
@@ -255,14 +255,14 @@ test('requests on one connection are answered in their order, also if all came a
   expect(signings).toHaveLength(3)
 })
 
-test('a caller that hangs up in the middle of the body has nothing signed, and is a line in the log', async () => {
+test('a caller that disconnects during the body gets nothing signed, and the request is logged', async () => {
   const { send, cookie, signings, lines } = await listen()
   await send(toBytes({ cookie }).slice(0, -10), { isCut: true })
   await expect.poll(lines).toMatchObject([{ msg: 'Answered', status: 400, code: 'invalid_request' }])
   expect(signings).toEqual([])
 })
 
-test('a request under way is waited for, its connection then closed, and later ones are refused', async () => {
+test('stop waits for a running request, closes its connection and rejects later ones', async () => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>()
   const { promise: signed, resolve: release } = Promise.withResolvers<SignResult>()
   const sign: AppDeps['sign'] = () => {

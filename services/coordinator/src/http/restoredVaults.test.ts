@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createTestApp, scheduleAtOnce } from '../../test/http/testApp.ts'
 import { MAX_VAULTS } from '../accounts/vaults.ts'
 
-/* `POST /vaults` with the address of a vault that was made before, and that the database has lost. */
+/* `POST /vaults` with the address of an earlier vault that the database has lost. */
 
 const payment = { kind: 'transaction', to: 'any', maxValueWei: '1', maxFeeWei: '1', approvals: 0 } as const
 const policy = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...payment, chainIds: [1] }] })
@@ -23,7 +23,7 @@ async function setUp(changes: Parameters<typeof createTestApp>[0] = {}) {
   const [asked] = app.enclave.derived
   const [row] = app.store.rows.vaults.values()
   if (asked === undefined || row === undefined) throw new Error('no vault')
-  /** As it was answered when the vault was made. */
+  /** The response when the vault was created. */
   const toAddress = async (value: unknown) => {
     const text = Buffer.from(toCanonicalJson(value)).toString()
     const { address } = await app.enclave.deriveVault({ ...asked, policy: text })
@@ -52,7 +52,7 @@ test.each<[string, Policy]>([
   expect(vaults.map((vault) => vault.address)).toContain(address)
 })
 
-test('a vault that was made before comes back, though others have filled the limit', async () => {
+test('restores an earlier vault even if the limit is reached', async () => {
   const { toAddress, restore, store, row } = await setUp()
   for (let index = 1; index < MAX_VAULTS; index += 1) {
     store.rows.vaults.set(`${index}`, { ...row, id: `${index}`, policy: { hash: `${index}`, text: '{}' } })
@@ -62,7 +62,7 @@ test('a vault that was made before comes back, though others have filled the lim
   expect(await restore({ policy, address })).toMatchObject({ status: 201, address })
 })
 
-test('at another address than the user’s own for this policy there is no vault: nothing is stored, and no address is told', async () => {
+test('returns vault_not_found without an address for another address, and stores nothing', async () => {
   const { browser, user, toAddress, store } = await setUp()
   const address = await toAddress(policy)
   const stranger = browser()
@@ -79,7 +79,7 @@ test('at another address than the user’s own for this policy there is no vault
   expect(store.rows.vaults.size).toBe(1)
 })
 
-test('what is no policy is not stored, also at the address of its hash', async () => {
+test('does not store an invalid policy, even at the address of its hash', async () => {
   const { toAddress, restore, store } = await setUp()
   const wrong = { ...policy, label: 'x' }
   const address = await toAddress(wrong)

@@ -14,8 +14,8 @@ async function readPage(response: Response) {
   return page
 }
 
-describe('a sign-in that fails, seen by a person', () => {
-  test('says what happened, with code and request id, and leads back to the app', async () => {
+describe('the page for a failed sign-in', () => {
+  test('says what happened, with code and request id, and links back to the app', async () => {
     const { browser } = createTestApp()
     const user = browser()
     const response = await user.get('/auth/google/callback?code=x&state=y', { ...html, 'x-request-id': 'abc-1' })
@@ -25,14 +25,14 @@ describe('a sign-in that fails, seen by a person', () => {
     expect(page).toContain(errorCodes.oauth_state_invalid.advice)
     expect(page).toContain('<code>oauth_state_invalid</code>')
     expect(page).toContain('<code>abc-1</code>')
-    // Marked: without that the app would take the missing session for a cookie that the browser blocked.
+    // With the outcome in the URL, because the app would otherwise report a blocked cookie.
     expect(page).toContain(`<a href="${APP}/?sign_in=failed">Start again</a>`)
     expect(page).toMatch(/^<!doctype html><html lang="en">/)
     expect(page).toMatch(/<title>[^<]+<\/title>/)
     expect(page.match(/<main>|<h1>/g)).toEqual(['<main>', '<h1>'])
   })
 
-  test('runs no script, loads nothing, is kept nowhere and shown in no frame', async () => {
+  test('runs no script, loads nothing, is not cached and cannot be framed', async () => {
     const response = await createTestApp().request('/auth/google/callback', { headers: html })
     const page = await readPage(response)
     expect(page).not.toMatch(/<script|src=|@import|url\(|onload=|<form|<link|<iframe/)
@@ -50,7 +50,7 @@ describe('a sign-in that fails, seen by a person', () => {
     })
   })
 
-  test('each failure has its status and its words, and still clears the cookie of the sign-in', async () => {
+  test('each failure has its status and text, and still clears the login cookie', async () => {
     const { browser, request, google, enclave, store } = createTestApp()
     const user = browser()
     const expectPage = async (response: Response, status: number, code: keyof typeof errorCodes) => {
@@ -79,7 +79,7 @@ describe('a sign-in that fails, seen by a person', () => {
     await expectPage(await request('/auth/google', { headers: html }), 503, 'database_unavailable')
   })
 
-  test('leads back to the page that the sign-in came from, where that is known', async () => {
+  test('links back to the page that started the sign-in if it is known', async () => {
     const { browser, google, enclave } = createTestApp()
     const user = browser()
     const path = `/auth/google?return_to=${encodeURIComponent(`${OTHER_APP}/pay`)}`
@@ -91,7 +91,7 @@ describe('a sign-in that fails, seen by a person', () => {
     expect(await readPage(await user.get(path, html))).toContain(link)
   })
 
-  test('also when there were too many, and when the service is stopping', async () => {
+  test('is shown for rate limits and during a stop, too', async () => {
     const rateLimits = { sign: 'off', provision: 'off', proof: 'off', auth: { count: 1, seconds: 60 } } as const
     const { request, stop } = createTestApp({ config: { rateLimits } })
     expect((await request('/auth/google', { headers: html })).status).toBe(302)
@@ -102,7 +102,7 @@ describe('a sign-in that fails, seen by a person', () => {
     expect(await readPage(await request('/auth/google', { headers: html }))).toContain('shutting_down')
   })
 
-  test('nothing that a caller sends gets into the page as markup', async () => {
+  test('escapes everything that a caller sends', async () => {
     const { request, browser } = createTestApp()
     const hostile = encodeURIComponent('"><script>alert(1)</script>')
     const { callback } = await browser().start()
@@ -127,13 +127,13 @@ describe('a sign-in that fails, seen by a person', () => {
     expect(page).not.toMatch(/<b>|<i>|<u>|<s>/)
   })
 
-  test('without an origin to return to there is no link', () => {
+  test('has no link without an allowed origin', () => {
     const problem = { type: '', title: 't', status: 400, code: 'not_found', requestId: 'r', retryable: false } as const
     expect(renderSignInPage(problem, { startUrl: undefined })).not.toContain('<a ')
   })
 })
 
-describe('everybody else is told as before', () => {
+describe('other callers get JSON', () => {
   test.each([undefined, '*/*', 'application/json', 'application/json, text/html', 'text/html;q=0', 'image/*'])(
     'Accept: %s',
     async (accept) => {
@@ -160,7 +160,7 @@ describe('everybody else is told as before', () => {
     expect(response.headers.get('content-type')).toBe('application/problem+json')
   })
 
-  test('a sign-in that succeeds is a redirect, whatever is accepted', async () => {
+  test('a successful sign-in redirects for any Accept header', async () => {
     const user = createTestApp().browser()
     const { callback } = await user.start()
     expect((await user.get(callback, html)).status).toBe(302)

@@ -38,7 +38,7 @@ async function setUp(changes: Parameters<typeof createTestApp>[0] = {}) {
 const codeOf = async (response: Response) => [response.status, ((await response.json()) as { code?: string }).code]
 
 describe.each(paths)('POST %s', (path) => {
-  test('asks for a signature of what was sent, with its digest', async () => {
+  test('signs the sent content with its digest', async () => {
     const { user, signings } = await setUp()
     const response = await user.post(path, calls[path])
     expect(response.status).toBe(200)
@@ -54,7 +54,7 @@ describe.each(paths)('POST %s', (path) => {
     expect(signings[0]?.content.digest).toBe(`0x${toHex(digests[path])}`)
   })
 
-  test('without a session: not_authenticated, whatever the body', async () => {
+  test('returns not_authenticated without a session for any body', async () => {
     const { request } = await setUp()
     for (const body of [JSON.stringify(calls[path]), '{', '']) {
       const headers = { origin: 'https://app.example', 'content-type': 'application/json' }
@@ -62,7 +62,7 @@ describe.each(paths)('POST %s', (path) => {
     }
   })
 
-  test('without a wallet: wallet_not_provisioned', async () => {
+  test('returns wallet_not_provisioned without a wallet', async () => {
     const app = createTestApp()
     app.entropy.isDown = true
     const user = app.browser()
@@ -70,7 +70,7 @@ describe.each(paths)('POST %s', (path) => {
     expect(await codeOf(await user.post(path, calls[path]))).toEqual([409, 'wallet_not_provisioned'])
   })
 
-  test('counts with transactions against the rate limit of the user', async () => {
+  test('shares the user’s rate limit with transactions', async () => {
     const { user } = await setUp({
       config: { rateLimits: { sign: { count: 2, seconds: 60 }, provision: 'off', auth: 'off', proof: 'off' } },
     })
@@ -79,27 +79,27 @@ describe.each(paths)('POST %s', (path) => {
     expect(await codeOf(await user.post(path, calls[path]))).toEqual([429, 'rate_limited'])
   })
 
-  test('from another origin: origin_not_allowed', async () => {
+  test('returns origin_not_allowed from another origin', async () => {
     const { user, signings } = await setUp()
     const response = await user.post(path, calls[path], { origin: 'https://foreign.example' })
     expect(await codeOf(response)).toEqual([403, 'origin_not_allowed'])
     expect(signings).toEqual([])
   })
 
-  test.each([null, [], 'text', 5, {}])('a body that is %j is refused, and nothing is signed', async (body) => {
+  test.each([null, [], 'text', 5, {}])('rejects the body %j and signs nothing', async (body) => {
     const { user, signings } = await setUp()
     const response = await user.post(path, body)
     expect(response.status).toBe(400)
     expect(signings).toEqual([])
   })
 
-  test('a member more is refused', async () => {
+  test('rejects an additional member', async () => {
     const { user } = await setUp()
     expect((await user.post(path, { ...calls[path], more: 1 })).status).toBe(400)
   })
 })
 
-describe('what is refused, each with its code', () => {
+describe('rejections and their codes', () => {
   const deep = (levels: number) => {
     const types: Record<string, { name: string; type: string }[]> = {}
     for (let level = 0; level < levels; level += 1) types[`T${level}`] = [{ name: 'a', type: `T${level + 1}` }]
@@ -175,7 +175,7 @@ describe('what is refused, each with its code', () => {
     const { user, signings, log } = await setUp()
     expect(await codeOf(await user.post(path, body))).toEqual([status, code])
     expect(signings).toEqual([])
-    // Nothing of the body is in the log.
+    // The log contains nothing of the body.
     expect(JSON.stringify(log.lines)).not.toContain('Permit')
   })
 
@@ -184,13 +184,13 @@ describe('what is refused, each with its code', () => {
     expect(await codeOf(await user.post('/sign/authorization', authorization))).toEqual([422, 'chain_not_allowed'])
   })
 
-  test('a list as long as fits is typed data too', async () => {
+  test('accepts typed data with the longest list that fits', async () => {
     const { user } = await setUp()
     const body = withType('uint8[]', Array(16_000).fill(1))
     expect((await user.post('/sign/typed-data', body)).status).toBe(200)
   })
 
-  test('duplicate members: invalid_json, since the caller may have shown the first', async () => {
+  test('returns invalid_json for duplicate members, because the user may have seen the first', async () => {
     const { user } = await setUp()
     const headers = { origin: 'https://app.example', 'content-type': 'application/json' }
     const body = '{"message":"0x11","message":"0x22"}'
@@ -199,7 +199,7 @@ describe('what is refused, each with its code', () => {
   })
 })
 
-describe('the enclave’s refusals keep their codes', () => {
+describe('keeps the codes of the enclave’s rejections', () => {
   test.each([
     ['authorization_not_allowed', '/sign/authorization', 422],
     ['message_too_large', '/sign/message', 413],
@@ -211,8 +211,8 @@ describe('the enclave’s refusals keep their codes', () => {
   })
 })
 
-describe('what is public afterwards', () => {
-  test('an authorization that was signed before is answered without another signature', async () => {
+describe('public data', () => {
+  test('returns the earlier signature for a repeated authorization', async () => {
     const { user, store, signings } = await setUp()
     const [wallet] = store.rows.wallets.values()
     const digest: Hex = `0x${toHex(hashAuthorization(authorization))}`
@@ -222,7 +222,7 @@ describe('what is public afterwards', () => {
     expect(signings).toEqual([])
   })
 
-  test.each(offChain)('%s asks the store about no digest', async (path) => {
+  test.each(offChain)('%s looks up no digest in the store', async (path) => {
     const { user, store } = await setUp()
     const asked: unknown[] = []
     const { findSigners } = store
@@ -234,7 +234,7 @@ describe('what is public afterwards', () => {
     expect(asked).toEqual([undefined])
   })
 
-  test('proofs and history name their kind, and transactions have no such member', async () => {
+  test('proofs and history name the kind, except for transactions', async () => {
     const { user, request, store } = await setUp()
     const [wallet] = store.rows.wallets.values()
     const address = `0x${'33'.repeat(20)}` as const
@@ -289,7 +289,7 @@ describe('POST /sign/typed-data', () => {
     message: { text },
   }
 
-  /** Hashing a string begins with its bytes. */
+  /** Hashing a string starts with its bytes. */
   async function isHashed(send: () => Promise<Response>): Promise<[boolean, number]> {
     const encode = vi.spyOn(TextEncoder.prototype, 'encode')
     try {
@@ -300,7 +300,7 @@ describe('POST /sign/typed-data', () => {
     }
   }
 
-  test('costs a stranger, and a caller beyond its limit, no hashing', async () => {
+  test('hashes nothing for callers without a session or above their limit', async () => {
     const { user, request } = await setUp({
       config: { rateLimits: { sign: { count: 1, seconds: 60 }, provision: 'off', auth: 'off', proof: 'off' } },
     })
@@ -312,7 +312,7 @@ describe('POST /sign/typed-data', () => {
     expect(await isHashed(() => user.post('/sign/typed-data', body))).toEqual([false, 429])
   })
 
-  test('for a chain that the operator does not allow: chain_not_allowed, in every spelling; without a chain it is signed', async () => {
+  test('returns chain_not_allowed for a chain that is not allowed, in every spelling; signs without a chain', async () => {
     const { user, signings } = await setUp({ config: { allowedChainIds: [31337] } })
     for (const chainId of [
       1,

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
 })
 
-/** The app behind a server, with limits that a test can wait for. */
+/** The app behind a server with short limits. */
 async function listen(changes: Parameters<typeof createTestApp>[0]) {
   const app = createTestApp(changes)
   const limits = { headersMs: 500, requestMs: 500, answerMs: 200, checkMs: 20 }
@@ -21,7 +21,7 @@ async function listen(changes: Parameters<typeof createTestApp>[0]) {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
 
-  /** Resolves when the server has the headers. */
+  /** Resolves when the server has received the headers. */
   async function open(lines: readonly string[], body = '') {
     const socket = connect(port, '127.0.0.1')
     sockets.push(socket)
@@ -34,7 +34,7 @@ async function listen(changes: Parameters<typeof createTestApp>[0]) {
     await begun
     return {
       socket,
-      /** All that came until the server ended the connection. */
+      /** Everything that arrived until the server closed the connection. */
       async read() {
         await closed
         return text
@@ -51,7 +51,7 @@ const cookieOf = ({ jar }: { jar: ReadonlyMap<string, string> }) =>
 
 const SIGN = ['POST /sign/digest HTTP/1.1', 'Content-Type: application/json']
 
-test('who sends a body byte by byte is cut off during a stop too, and a signing that takes longer is answered', async () => {
+test('cuts off a body sent byte by byte during a stop, and answers a signing that takes longer', async () => {
   const gate = Promise.withResolvers<typeof signed>()
   const { browser, open, stop } = await listen({ deps: { sign: () => gate.promise } })
   const user = browser()
@@ -74,13 +74,13 @@ test('who sends a body byte by byte is cut off during a stop too, and a signing 
   await stopped
 })
 
-test('a page that is marked as mock is sent whole when a stop has waited for it', async () => {
+test('sends the whole mock-marked page after a stop has waited for it', async () => {
   const gate = Promise.withResolvers<URL>()
   const { google, open, stop } = await listen({ config: { isMock: true } })
   google.start = () => gate.promise
   const page = await open(['GET /auth/google HTTP/1.1', 'Accept: text/html'])
   const stopped = stop()
-  // It waits for the page by now.
+  // The stop is waiting for the page now.
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
   gate.reject(new CoordinatorError('provider_unavailable', 'the provider is unreachable'))
   const text = await page.read()
@@ -89,7 +89,7 @@ test('a page that is marked as mock is sent whole when a stop has waited for it'
   await stopped
 })
 
-test('answers a request that was sent on an idle connection just before the stop, and ends the connection', async () => {
+test('answers a request that was sent on an idle connection just before the stop, then closes the connection', async () => {
   const { open, stop } = await listen({})
   const caller = await open(['GET /health HTTP/1.1'])
   await once(caller.socket, 'data')
@@ -102,7 +102,7 @@ test('answers a request that was sent on an idle connection just before the stop
   await stopped
 })
 
-/** An export that has begun, and a stop that waits for it. */
+/** A running export, and a stop that waits for it. */
 async function stopDuringExport(rest: Promise<void>, patienceMs?: number) {
   async function* toParts() {
     yield new Uint8Array(Buffer.from('first part'))
@@ -117,17 +117,17 @@ async function stopDuringExport(rest: Promise<void>, patienceMs?: number) {
   return { file, stopped: stop(patienceMs) }
 }
 
-test('a stop waits for an export that is under way', async () => {
+test('a stop waits for a running export', async () => {
   const gate = Promise.withResolvers<void>()
   const { file, stopped } = await stopDuringExport(gate.promise)
-  // It waits for the export alone by now.
+  // The stop is waiting only for the export now.
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
   gate.resolve()
   expect(await file.read()).toContain('last part')
   await stopped
 })
 
-test('an export that takes too long is cut by a stop', async () => {
+test('a stop cuts off an export that takes too long', async () => {
   const { file, stopped } = await stopDuringExport(new Promise(() => {}), 50)
   await stopped
   expect(await file.read()).not.toContain('last part')

@@ -47,7 +47,7 @@ test.each<[string, string, object, string]>([
   expect(signings).toEqual([])
 })
 
-test('staging signs for test networks, and messages that are no hash', async () => {
+test('staging signs for test networks, and messages that are not a hash', async () => {
   const { user, signings } = await setUp()
   expect((await user.post('/sign/digest', transaction(11155111))).status).toBe(200)
   expect((await user.post('/sign/typed-data', typedData(31337))).status).toBe(200)
@@ -55,7 +55,7 @@ test('staging signs for test networks, and messages that are no hash', async () 
   expect(signings).toHaveLength(5)
 })
 
-test.each([true, false])('with simulated silicon %s, every answer and page is marked accordingly', async (isMock) => {
+test.each([true, false])('with simulated hardware %s, every response and page is marked', async (isMock) => {
   const { request, answer } = createTestApp({ config: { isMock } })
   const mark = isMock ? 'MOCK' : null
   const preflight = { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST' } }

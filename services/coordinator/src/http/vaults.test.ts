@@ -17,7 +17,7 @@ const payment: Rule = {
   approvals: 0,
 }
 const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
-/** Small payments freely; larger ones, and messages, with a passkey. */
+/** Allows small payments without approval, and larger ones and messages with a passkey. */
 const policy = createPolicy({
   version: 1,
   log: null,
@@ -38,7 +38,7 @@ const toSignBody = (changes: Partial<typeof txMetadata>) => {
   const metadata = { ...txMetadata, ...changes }
   return { digest: toDigest(metadata), txMetadata: metadata }
 }
-/** Well-formed; whether it holds is for the enclave to say. */
+/** Well-formed. Only the enclave checks whether it is valid. */
 const approval = passkey.approve(
   {
     vaultAddress: `0x${'11'.repeat(20)}`,
@@ -64,7 +64,7 @@ const problemOf = async (response: Response) => {
 }
 
 describe('POST /vaults', () => {
-  test('answers address and policy once the policy is pinned; the same again is the same vault', async () => {
+  test('returns address and policy once the policy is pinned; the same policy returns the same vault', async () => {
     const { create, user, store } = await setUp()
     const response = await create()
     expect(response.status).toBe(201)
@@ -96,7 +96,7 @@ describe('POST /vaults', () => {
     expect(store.rows.vaults.size).toBe(1)
   })
 
-  test('a policy that is not pinned in time: policy_not_pinned, no address, nothing listed; later the vault', async () => {
+  test('returns policy_not_pinned without an address if pinning takes too long, lists nothing, and returns the vault later', async () => {
     const { create, user, store } = await setUp()
     store.isPinning = false
     const response = await create()
@@ -130,7 +130,7 @@ describe('POST /vaults', () => {
     expect(store.rows.vaults.size).toBe(0)
   })
 
-  test('a schedule by sources of which this service takes no samples is refused: its vault could never pay', async () => {
+  test('rejects a schedule whose time sources the service does not use, because the vault could never pay', async () => {
     const satellite = {
       kind: 'satellite',
       key: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
@@ -149,7 +149,7 @@ describe('POST /vaults', () => {
     expect((await create(by(beacon, satellite))).status).toBe(201)
   })
 
-  test('a rule for chains that this service does not sign for is refused: what is paid in there would be locked', async () => {
+  test('rejects a rule for chains that the service does not sign for, because funds would be locked', async () => {
     const { create, store } = await setUp({ config: { allowedChainIds: [8453] } })
     expect(await problemOf(await create({ policy: withChain(1) }))).toEqual({
       status: 400,
@@ -163,7 +163,7 @@ describe('POST /vaults', () => {
   test.each([
     [0, 2031],
     [1, 2015],
-  ])('a rule with %i approvals has as many words as a request has room for', async (approvals, most) => {
+  ])('with %i approvals, a rule allows as many words as fit into a request', async (approvals, most) => {
     const { create, user, store } = await setUp()
     const withWords = (words: number) => ({
       policy: createPolicy({ ...policy, rules: [{ ...payment, selectors: ['0x12345678'], words, approvals }] }),
@@ -183,14 +183,14 @@ describe('POST /vaults', () => {
   test.each([
     ['another policy', { policy: 'ab'.repeat(32) }],
     ['an address that is not of the key', { address: `0x${'ab'.repeat(20)}` as const }],
-  ])('an enclave that answers %s: nothing is stored', async (_, change) => {
+  ])('stores nothing if the enclave returns %s', async (_, change) => {
     const { create, store, enclave } = await setUp()
     enclave.changeVault = (vault) => ({ ...vault, ...change })
     expect(await problemOf(await create())).toMatchObject({ status: 502, code: 'attestation_invalid' })
     expect(store.rows.vaults.size).toBe(0)
   })
 
-  test('an address that was changed in the database is neither listed nor answered: what is paid there is lost', async () => {
+  test('neither lists nor returns an address that was changed in the database, because payments to it would be lost', async () => {
     const { create, user, vault, store } = await setUp()
     const { address } = await vault()
     const [row] = store.rows.vaults.values()
@@ -202,7 +202,7 @@ describe('POST /vaults', () => {
       expect(await problemOf(await create())).toMatchObject(mismatch)
       expect(await problemOf(await user.get('/vaults'))).toMatchObject(mismatch)
     }
-    // Rules of somebody else under the hash of its own.
+    // Another user's rules under the hash of the policy.
     store.rows.vaults.set(address, { ...row, policy: { ...row.policy, text: '{}' } })
     expect(await problemOf(await user.get('/vaults'))).toMatchObject({ status: 502, code: 'attestation_invalid' })
   })
@@ -214,7 +214,7 @@ describe('POST /vaults', () => {
   ] as const)('nor is one that gets another %s while its policy is being pinned', async (_, change) => {
     const { create, store } = await setUp()
     const { findVault } = store
-    // Where the row is read again, it is that of the thief.
+    // When the row is read again, it is the thief's.
     store.findVault = async (parameters) => {
       const found = await findVault(parameters)
       return found?.isPinned ? { ...found, ...change } : found
@@ -222,7 +222,7 @@ describe('POST /vaults', () => {
     expect(await problemOf(await create())).toMatchObject({ status: 403, code: 'key_binding_mismatch' })
   })
 
-  test('those of another user, under whose name a session was put, are not listed', async () => {
+  test('does not list another user’s vaults in a session that was moved to that user', async () => {
     const { browser, user, create, store } = await setUp()
     const bob = browser()
     await bob.signIn('/auth/other')
@@ -235,7 +235,7 @@ describe('POST /vaults', () => {
     expect(await problemOf(await user.get('/vaults'))).toMatchObject({ status: 403, code: 'key_binding_mismatch' })
   })
 
-  test('the enclave is asked for what is listed once in a session, of a vault that exists', async () => {
+  test('derives each listed vault once per session, as an existing one', async () => {
     const { browser, user, vault, enclave } = await setUp()
     await vault()
     const before = enclave.derived.length
@@ -251,7 +251,7 @@ describe('POST /vaults', () => {
     expect(enclave.derived.slice(before)).toHaveLength(2)
   })
 
-  test('a vault from before is answered, though no such one could be made today', async () => {
+  test('returns an earlier vault even if its policy is no longer allowed for new ones', async () => {
     const { create, vault, store, enclave } = await setUp()
     await vault()
     const [first] = store.rows.vaults.values()
@@ -265,7 +265,7 @@ describe('POST /vaults', () => {
     expect(enclave.derived.at(-1)).toMatchObject({ policy: text, isKnown: true })
   })
 
-  test('what the enclave refuses has its own code', async () => {
+  test('keeps the codes of the enclave’s rejections', async () => {
     const { create, enclave } = await setUp()
     enclave.failure = new CoordinatorError('invalid_policy', 'refused', { details: 'policy_not_supported' })
     expect(await problemOf(await create())).toEqual({
@@ -275,7 +275,7 @@ describe('POST /vaults', () => {
     })
   })
 
-  test(`a user has ${MAX_VAULTS} at most`, async () => {
+  test(`allows ${MAX_VAULTS} vaults per user`, async () => {
     const { create, store } = await setUp()
     const first = (await (await create()).json()) as VaultInfo
     const [vault] = store.rows.vaults.values()
@@ -290,7 +290,7 @@ describe('POST /vaults', () => {
     expect(await (await create()).json()).toEqual(first)
   })
 
-  test('without a session neither list nor vault; another user sees and uses none of it', async () => {
+  test('needs a session, and other users neither see nor use the vault', async () => {
     const { browser, create, vault } = await setUp()
     const stranger = browser()
     expect((await stranger.get('/vaults')).status).toBe(401)
@@ -308,7 +308,7 @@ describe('POST /vaults', () => {
     expect(own.address).not.toBe(address)
   })
 
-  test('counts against the rate limit of signing', async () => {
+  test('shares the rate limit of signing', async () => {
     const { create } = await setUp({
       config: { rateLimits: { sign: { count: 1, seconds: 600 }, provision: 'off', auth: 'off', proof: 'off' } },
     })
@@ -316,7 +316,7 @@ describe('POST /vaults', () => {
     expect((await create()).status).toBe(429)
   })
 
-  test('who guesses addresses of vaults meets the limit too', async () => {
+  test('limits guesses of vault addresses', async () => {
     const { user } = await setUp({
       config: { rateLimits: { sign: { count: 1, seconds: 600 }, provision: 'off', auth: 'off', proof: 'off' } },
     })
@@ -324,7 +324,7 @@ describe('POST /vaults', () => {
     expect([await guess(), await guess()]).toEqual([404, 429])
   })
 
-  test('other methods are told which there are', async () => {
+  test('returns Allow for other methods', async () => {
     const { request } = await setUp()
     const response = await request('/vaults', { method: 'PUT', headers: { origin: 'https://app.example' } })
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
@@ -332,7 +332,7 @@ describe('POST /vaults', () => {
 })
 
 describe('signing with a vault', () => {
-  test('asks the enclave with the vault’s key and policy; without `wallet` with the user’s own, as ever', async () => {
+  test('uses the vault’s key and policy, or the user’s own wallet without `wallet`', async () => {
     const { user, vault, signings, store } = await setUp()
     const { address, policyHash } = await vault()
     const [stored] = store.rows.vaults.values()
@@ -345,7 +345,7 @@ describe('signing with a vault', () => {
     expect(signings[1]).not.toHaveProperty('vault')
   })
 
-  test('the own wallet may be named, but not with approvals', async () => {
+  test('accepts the own wallet’s address, but not with approvals', async () => {
     const { user, signings, store } = await setUp()
     const [wallet] = store.rows.wallets.values()
     expect((await user.post('/sign/digest', { ...signBody, wallet: wallet?.address })).status).toBe(200)
@@ -370,7 +370,7 @@ describe('signing with a vault', () => {
     const problem = await problemOf(await user.post('/sign/digest', { ...body, wallet: address }))
     expect(problem).toMatchObject({ status: 403, code, detail: expect.stringContaining(words) })
     expect(signings).toEqual([])
-    // Told by a webhook, without a word of what was asked.
+    // A webhook reports it, without the content of the request.
     expect(warnings).toEqual([
       {
         type: 'vault.refused',
@@ -384,7 +384,7 @@ describe('signing with a vault', () => {
     ])
   })
 
-  test('names the highest limit, and the reasons of each rule', async () => {
+  test('names the highest limit and the reasons of each rule', async () => {
     const { user, vault } = await setUp()
     const { address } = await vault()
     const body = { ...toSignBody({ value: '9000000000000001' }), wallet: address }
@@ -394,7 +394,7 @@ describe('signing with a vault', () => {
     expect(refusal?.rules[nearest]?.reasons).toEqual([{ code: 'value_above_max' }])
   })
 
-  test('approvals go to the enclave as they were given; an empty list is none', async () => {
+  test('passes approvals to the enclave unchanged; an empty list counts as none', async () => {
     const { user, vault, signings } = await setUp()
     const { address: wallet } = await vault()
     const large = toSignBody({ value: '9000000000000000' })
@@ -425,14 +425,14 @@ describe('signing with a vault', () => {
     expect(signings).toEqual([])
   })
 
-  test('an authorization takes no wallet', async () => {
+  test('rejects `wallet` for an authorization', async () => {
     const { user, vault } = await setUp()
     const { address: wallet } = await vault()
     const body = { chainId: 31337, address: `0x${'ab'.repeat(20)}`, nonce: 3, wallet }
     expect(await problemOf(await user.post('/sign/authorization', body))).toMatchObject({ code: 'invalid_request' })
   })
 
-  test('typed data without a rule for it is refused; chains that the operator does not allow before that', async () => {
+  test('checks the operator’s chains first, then rejects typed data without a rule', async () => {
     const { user, vault } = await setUp({ config: { allowedChainIds: [txMetadata.chainId] } })
     const { address: wallet } = await vault()
     const typedData = (chainId: number) => ({
@@ -449,7 +449,7 @@ describe('signing with a vault', () => {
     expect(refused).toMatchObject({ status: 403, code: 'policy_refused' })
   })
 
-  test('the quota is of the user, whichever wallet signs', async () => {
+  test('the quota counts all wallets of a user', async () => {
     const { user, vault, store, clock } = await setUp({ config: { signQuotaPerDay: 1 } })
     const { address: wallet } = await vault()
     const [stored] = store.rows.vaults.values()
@@ -462,7 +462,7 @@ describe('signing with a vault', () => {
 })
 
 describe('attested addresses', () => {
-  test('one statement for each wallet, asked for without a signature; again the same slug', async () => {
+  test('creates one statement per wallet without a signature, and returns the same slug again', async () => {
     const { user, vault, signings, store } = await setUp()
     const { address, policyHash } = await vault()
     expect(await (await user.post(`/vaults/${address}/attest`)).json()).toEqual({ slug: signed.slug })
@@ -484,7 +484,7 @@ describe('attested addresses', () => {
     expect(signings).toHaveLength(2)
   })
 
-  test.each(['0x12', `0x${'11'.repeat(20)}`])('no vault at %s', async (address) => {
+  test.each(['0x12', `0x${'11'.repeat(20)}`])('returns vault_not_found for %s', async (address) => {
     const { user, signings } = await setUp()
     expect([400, 404]).toContain((await user.post(`/vaults/${address}/attest`)).status)
     expect(signings).toEqual([])

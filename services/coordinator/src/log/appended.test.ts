@@ -4,7 +4,7 @@ import { mergeAppended } from './appended.ts'
 
 const ENTRIES = ['a', 'b', 'c', 'd', 'e', 'f']
 
-/** Entries of one log, with the checkpoint of their end. */
+/** Entries of one log, with the checkpoint after them. */
 const range = (from: number, to: number, changes: Partial<AppendedEntries> = {}): AppendedEntries => ({
   origin: 'log.example',
   from,

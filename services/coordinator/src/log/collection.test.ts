@@ -11,7 +11,7 @@ const answerAs = (name: string, of = text) =>
   signNote(of, [{ ...createSigner(name, 'cosignature-ed25519', seed), timestampS: TIME_S }]).slice(of.length + 1)
 
 test.each(['w1.example', 'another.example', origin])(
-  'a witness that calls itself %s: its line has the name that we know',
+  'a witness that calls itself %s gets the name that we know it by',
   (name) => {
     const found = readCosignature(answerAs(name), { key, text })
     expect(found).toMatchObject({ witness: toHex(key.publicKey), signature: { name: 'w1.example', keyId: key.id } })

@@ -7,7 +7,7 @@ import { createManualTime } from '../../test/manualTime.ts'
 import { createFakeLog } from '../../test/ports.ts'
 import { createCosignedLogs } from './cosignedLogs.ts'
 
-test('another key under the same name is another log: who waits for the first is told, and it ends', async () => {
+test('another key under the same name is another log, and callers that wait for the first get an error', async () => {
   const origin = 'log.example/a'
   const witnesses = ['w1', 'w2'].map((name) => Buffer.from(createSigner(name).key.publicKey).toString('hex'))
   const { terms } = createFakeEnclaveLog({ own: [origin], witnesses, quorum: 2 })

@@ -27,14 +27,14 @@ async function open(parameters?: Parameters<LogRig['startLogService']>[0]) {
     .toBe(true)
 }
 
-/** Records entries, and asks for a note. */
+/** Records entries and requests a note. */
 async function record(count = 1) {
   const { leaves: _, ...appended } = rig.enclave.append(count)
   await logService.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] })
   return { origin: ORIGIN, size: appended.from + count }
 }
 
-/** Lets time pass until it is there. */
+/** Advances the time until the condition holds. */
 async function whilePassing<Result>(promise: Promise<Result>): Promise<Result> {
   let isSettled = false
   const settled = promise.finally(() => {
@@ -54,7 +54,7 @@ const namesOf = (note: string) =>
     .signatures.map(({ name }) => name)
     .slice(1)
 
-/** Cosigns another text than it was asked for, and really signs it. */
+/** Cosigns another text than the requested one, with a valid signature. */
 function cosignOther(name: string, change: (text: string) => string, aheadS = 0): Behaviour {
   return async (_ask, body) => {
     const text = change(parseNote(body.slice(body.indexOf('\n\n') + 2)).text)
@@ -103,8 +103,8 @@ const liars: [string, string, Behaviour][] = [
   ['somewhere else', 'unavailable', async () => ({ status: 302, body: '' })],
 ]
 
-describe('one witness of three answers', () => {
-  test.each(liars)('%s: it is missing, and the others are enough', async (_, outcome, behave) => {
+describe('one witness of three misbehaves', () => {
+  test.each(liars)('%s: counts as missing, and the others suffice', async (_, outcome, behave) => {
     await open()
     await logService.cosign(await record(3))
     await expect.poll(() => logService.findMissing()).toEqual([])
@@ -117,7 +117,7 @@ describe('one witness of three answers', () => {
     expect(logService.isOpen()).toBe(true)
     expect(logService.countWitnesses()).toMatchObject([{ named: 3, missing: 1, quorum: 2 }])
     expect(rig.observed.answers).toContain(`w3.example ${outcome}`)
-    // Said once, not once for each round.
+    // Logged once, not once per round.
     const told = rig.log.lines.filter(({ msg }) => msg === 'A witness did not cosign')
     expect(told).toMatchObject([{ witness: 'w3.example', origin: ORIGIN, code: outcome }])
 
@@ -132,7 +132,7 @@ describe('one witness of three answers', () => {
     expect(rig.enclave.current?.origin).toBe(ORIGIN)
   })
 
-  test.each(liars)('%s, and another is away: nobody gets a note', async (_, _outcome, behave) => {
+  test.each(liars)('%s while another witness is down: no caller gets a note', async (_, _outcome, behave) => {
     await open()
     witness(2).behave = behave
     await witness(1).kill()
@@ -145,7 +145,7 @@ describe('one witness of three answers', () => {
   })
 })
 
-test('witnesses that are as far ahead as an enclave may be count', async () => {
+test('accepts witnesses that are as far ahead as the tolerance allows', async () => {
   await open()
   witness(2).behave = cosignOther('w3.example', (text) => text, 5)
   await witness(1).kill()
@@ -154,7 +154,7 @@ test('witnesses that are as far ahead as an enclave may be count', async () => {
 })
 
 describe('slow witnesses', () => {
-  test('one that keeps silent holds nobody up, and is asked once', async () => {
+  test('a silent witness delays no caller and is asked once', async () => {
     await open()
     witness(2).behave = async () => undefined
     const before = witness(2).requests.length
@@ -162,7 +162,7 @@ describe('slow witnesses', () => {
     expect(witness(2).requests.length - before).toBe(1)
   })
 
-  test('one that comes late helps those who need it', async () => {
+  test('a late cosignature serves the callers that need it', async () => {
     await open()
     const gate = Promise.withResolvers<void>()
     witness(2).behave = async (ask) => {
@@ -172,7 +172,7 @@ describe('slow witnesses', () => {
     const needs = [{ witnesses: [witness(2).key], quorum: 1 }]
     const asked = await record()
     const waiting = logService.cosign({ ...asked, needs })
-    // Others go on meanwhile.
+    // Other callers continue meanwhile.
     const { note } = await logService.cosign(await record())
     expect(namesOf(note)).not.toContain('w3.example')
     gate.resolve()
@@ -186,14 +186,14 @@ describe('slow witnesses', () => {
     expect(checkpoint.size).toBeGreaterThanOrEqual(asked.size)
   })
 
-  test('one that does not answer in time is given up, and the log waits for two others', async () => {
+  test('a witness that does not answer in time is dropped, and the log waits for two others', async () => {
     await open({ witnessTimeoutMs: 500 })
     witness(2).behave = async () => undefined
     await whilePassing(logService.cosign(await record()))
     await expect.poll(() => rig.observed.answers).toContain('w3.example unavailable')
   })
 
-  test('a need that cannot be met ends for its caller alone', async () => {
+  test('a requirement that cannot be met fails only its caller', async () => {
     await open()
     witness(2).behave = async () => ({ status: 500, body: '' })
     const needs = [{ witnesses: [witness(2).key], quorum: 1 }]
@@ -203,12 +203,12 @@ describe('slow witnesses', () => {
     for (let round = 0; round < 3; round++) await logService.cosign(await record())
     rig.time.pass(10_000)
     await refused
-    // It was not asked without a pause.
+    // There was a pause between the requests.
     expect(witness(2).requests.length).toBeLessThan(20)
   })
 })
 
-test('nobody answers: witnesses are asked again after a pause, those who wait get theirs when two are back', async () => {
+test('if no witness answers, asks again after a pause until two are back', async () => {
   await open()
   await Promise.all(rig.witnesses.map((one) => one.kill()))
   const before = rig.observed.rounds.length
@@ -224,7 +224,7 @@ test('nobody answers: witnesses are asked again after a pause, those who wait ge
   expect(namesOf((await waiting).note).toSorted()).toEqual(['w1.example', 'w2.example'])
 })
 
-test('a witness that lost its state is proven to from the start', async () => {
+test('proves consistency from the start to a witness that lost its state', async () => {
   await open()
   await logService.cosign(await record(300))
   witness(0).store.saved.clear()
@@ -234,7 +234,7 @@ test('a witness that lost its state is proven to from the start', async () => {
   expect([witness(0).getSize(ORIGIN), witness(1).getSize(ORIGIN)]).toEqual([302, 302])
 })
 
-test('a coordinator that starts late proves from the size that the witness names', async () => {
+test('a coordinator that starts late proves consistency from the size that the witness names', async () => {
   await open()
   await logService.cosign(await record(10))
   await witness(2).kill()
@@ -245,8 +245,8 @@ test('a coordinator that starts late proves from the size that the witness names
   await expect.poll(() => witness(2).getSize(ORIGIN)).toBe(311)
 })
 
-test('a lock that is held up holds nobody up for ever: both ask, and there is one history', async () => {
-  // What the store does when the holder is frozen: it runs all the same.
+test('if the lock is held too long, both coordinators ask and there is still one history', async () => {
+  // The real store does the same if the lock's holder is frozen: it runs without the lock.
   const { store } = rig
   await open({ store: { ...store, exclusively: (_hash, run) => run() } })
   const other = rig.startLogService({ store: { ...store, exclusively: (_hash, run) => run() } })
@@ -261,7 +261,7 @@ test('a lock that is held up holds nobody up for ever: both ask, and there is on
   expect(rig.log.lines.filter(({ level }) => level === 'error')).toEqual([])
 })
 
-test('the public checkpoint of a log that does not grow gets a new time', async () => {
+test('refreshes the time of the public checkpoint while the log does not grow', async () => {
   await open()
   const before = rig.store.logs.get(HASH)?.notes.length ?? 0
   for (let minute = 0; minute < 11; minute++) {
@@ -270,13 +270,13 @@ test('the public checkpoint of a log that does not grow gets a new time', async 
     const [asked, rounds] = [witness(0).requests.length, rig.observed.rounds.length]
     rig.time.pass(60_000)
     await expect.poll(() => witness(0).requests.length).toBeGreaterThan(asked)
-    // While a round is under way none begins.
+    // No round starts while another one runs.
     await expect.poll(() => rig.observed.rounds.length).toBeGreaterThan(rounds)
   }
   await expect.poll(() => rig.store.logs.get(HASH)?.notes.length).toBe(before + 1)
 })
 
-test('a database that fails is said, and does not keep witnesses from cosigning what is written', async () => {
+test('logs a database failure, and stored checkpoints still get cosigned', async () => {
   await open()
   const asked = await record()
   rig.store.failure = new Error('gone')

@@ -50,7 +50,7 @@ describe('on PostgreSQL', () => {
     return decodeBundle(bundle, width).map((entry) => decodeLogEntry(entry).kind)
   }
 
-  test('two coordinators sign, one after the other and at once; another goes on where they end', async () => {
+  test('two coordinators sign in turn and concurrently, and a third continues', async () => {
     const store = database.logStore
     const logServices = [rig.startLogService({ store }), rig.startLogService({ store })]
     await untilOpen()
@@ -64,21 +64,21 @@ describe('on PostgreSQL', () => {
     await untilOpen()
     const { size } = await sign(next)
     expect(size).toBe(57)
-    // A coordinator alone at a log stores a note after it has answered, and what is left at its stop.
+    // The only coordinator of a log stores notes after it has answered, and the last one when it stops.
     await next.stop()
     expect(await readKinds(store, first())).toEqual(['boot', ...Array(54).fill('signature'), 'boot', 'signature'])
     expect(await store.findCosigned(hash('sha256', first(), 'hex'))).toMatchObject({ size: 57 })
     expect(rig.log.lines.filter(({ level }) => level === 'error')).toEqual([])
   })
 
-  test('a database that was brought back ends the origin, and the spare is used', async () => {
+  test('a restored database ends the origin, and the next origin is used', async () => {
     const logService = rig.startLogService({ store: database.logStore })
     await untilOpen()
     const { entries: _, ...head } = await rig.enclave.enclaveLog.call({}).then(({ log }) => log ?? { entries: [] })
     await sign(logService, 3)
     await sign(logService, 30)
     await logService.stop()
-    // The same log as it was when it had one entry.
+    // The log as it was with one entry.
     const name = hash('sha256', first(), 'hex')
     const bundle = await database.logStore.readBundle(name, { index: 0, width: 1 })
     const [boot] = decodeBundle(bundle ?? new Uint8Array(), 1)

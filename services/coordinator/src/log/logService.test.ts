@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => rig.stop())
 
-/** Until the enclave's log is open. */
+/** Waits until the enclave's log is open. */
 async function untilOpen(enclave: FakeEnclaveLog = rig.enclave, time = rig.time) {
   await expect
     .poll(() => {
@@ -28,7 +28,7 @@ async function untilOpen(enclave: FakeEnclaveLog = rig.enclave, time = rig.time)
     .toBe(true)
 }
 
-/** What signing does with a log: record, and have it cosigned. */
+/** Uses the log like signing: records entries and gets them cosigned. */
 async function sign(
   logService: ReturnType<LogRig['startLogService']>,
   enclave: FakeEnclaveLog = rig.enclave,
@@ -42,7 +42,7 @@ async function sign(
   return { note, leaves, appended }
 }
 
-/** Of what the enclave appended, and nothing else, is in the database. The logService itself may have fetched it. */
+/** The database has only what the enclave appended. The service itself may have fetched it. */
 function assertOnlyThese(appended: AppendedEntries, forged: AppendedEntries) {
   const stored = rig.store.logs.get(nameOf(FIRST))
   const entries = (stored?.entries ?? []).map((entry) => Buffer.from(entry).toString('hex')).slice(1)
@@ -52,7 +52,7 @@ function assertOnlyThese(appended: AppendedEntries, forged: AppendedEntries) {
   )
 }
 
-/** The entries of a log in the database, by their kinds. */
+/** The kinds of the log's entries in the database. */
 function kindsOf(origin: string) {
   return (rig.store.logs.get(nameOf(origin))?.entries ?? []).map((entry) => decodeLogEntry(entry).kind)
 }
@@ -74,7 +74,7 @@ function assertOneHistory(origin: string) {
 }
 
 describe('old claims', () => {
-  test('are deleted when a tile of the log is complete, and nobody waits for it', async () => {
+  test('are deleted in the background when a tile is complete', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const size = kindsOf(FIRST).length
@@ -86,7 +86,7 @@ describe('old claims', () => {
     expect(rig.store.deletedBefore).toHaveLength(1)
   })
 
-  test('that cannot be deleted are logged, and fail no signature', async () => {
+  test('failing to delete them is logged and fails no signature', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     rig.store.deleteClaims = () => Promise.reject(new CoordinatorError('database_unavailable', 'the database is away'))
@@ -98,7 +98,7 @@ describe('old claims', () => {
 })
 
 describe('a start', () => {
-  test('writes the boot entry, has it cosigned, and opens the log: in this order', async () => {
+  test('stores the boot entry, gets it cosigned, and opens the log, in this order', async () => {
     const steps: string[] = []
     rig.enclave.before = async (call) => {
       const written = kindsOf(FIRST).length
@@ -117,7 +117,7 @@ describe('a start', () => {
     assertOneHistory(FIRST)
   })
 
-  test('of another boot goes on from the newest checkpoint that is written, cosigned or not', async () => {
+  test('of another boot continues from the newest stored checkpoint, even if it is not cosigned', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     await sign(logService, rig.enclave, 5)
@@ -130,7 +130,7 @@ describe('a start', () => {
     assertOneHistory(FIRST)
   })
 
-  test('says the verifier keys before any witness knows them', async () => {
+  test('logs the verifier keys before any witness knows them', async () => {
     for (const { listed } of rig.witnesses) listed.clear()
     rig.startLogService()
     await expect
@@ -140,7 +140,7 @@ describe('a start', () => {
       })
   })
 
-  test('an enclave whose settings have no log is left alone', async () => {
+  test('ignores an enclave whose settings have no log', async () => {
     const enclave = createFakeEnclaveLog({ own: ORIGINS, witnesses: rig.witnesses.map(({ key }) => key), quorum: 2 })
     Object.assign(enclave.terms, { settings: { ...enclave.terms.settings, log: null }, logs: undefined })
     const logService = rig.startLogService({ enclaves: [enclave] })
@@ -166,7 +166,7 @@ describe('signing', () => {
     expect(lines).toEqual([FIRST, ...ordered])
   })
 
-  test('many at once share rounds', async () => {
+  test('concurrent calls share rounds', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const before = rig.observed.rounds.length
@@ -176,7 +176,7 @@ describe('signing', () => {
     assertOneHistory(FIRST)
   })
 
-  test('calls that come out of order, or twice, leave one history', async () => {
+  test('calls out of order or repeated give one history', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const { bootId, terms } = rig.enclave
@@ -189,7 +189,7 @@ describe('signing', () => {
     assertOneHistory(FIRST)
   })
 
-  test('claims go with the entries, and are given up on request', async () => {
+  test('stores claims with the entries and releases them on request', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const { leaves, ...appended } = rig.enclave.append(1)
@@ -221,7 +221,7 @@ describe('signing', () => {
     assertOnlyThese(appended, forged)
   })
 
-  test('entries that are not those of the checkpoint are not written', async () => {
+  test('does not store entries that the checkpoint does not cover', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const { leaves: _, ...appended } = rig.enclave.append(2)
@@ -233,7 +233,7 @@ describe('signing', () => {
     assertOnlyThese(appended, swapped)
   })
 
-  test('an origin that the enclave did not attest is refused', async () => {
+  test('rejects an origin that the enclave has not attested', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const { leaves: _, ...appended } = rig.enclave.append(1)
@@ -245,7 +245,7 @@ describe('signing', () => {
     await expect(logService.cosign({ origin: 'unknown', size: 1 })).rejects.toMatchObject({ code: 'log_unavailable' })
   })
 
-  test('what is missing in between is fetched from the enclave', async () => {
+  test('fetches missing entries from the enclave', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     rig.enclave.append(4)
@@ -255,7 +255,7 @@ describe('signing', () => {
     assertOneHistory(FIRST)
   })
 
-  test('what the enclave appends by itself is written, cosigned, and told to it', async () => {
+  test('stores, cosigns and releases entries that the enclave appends without a request', async () => {
     rig.startLogService()
     await untilOpen()
     rig.enclave.append(2, 'dropped')
@@ -270,8 +270,8 @@ describe('signing', () => {
   })
 })
 
-describe('an origin that cannot be used', () => {
-  test('witnesses that do not know it: the spare is taken', async () => {
+describe('an unusable origin', () => {
+  test('uses the next origin if witnesses do not know the first', async () => {
     for (const { listed } of rig.witnesses) listed.delete(FIRST)
     const logService = rig.startLogService()
     await untilOpen()
@@ -283,13 +283,13 @@ describe('an origin that cannot be used', () => {
     expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
   })
 
-  test('the enclave has started again meanwhile: what the earlier boot did is no reason for it to leave the log', async () => {
+  test('does not abandon the log for a failure of the boot before a restart', async () => {
     const lists = rig.witnesses.map(({ listed }) => ({ listed, keys: listed.get(FIRST) ?? [] }))
     for (const { listed } of lists) listed.delete(FIRST)
     const first = rig.enclave.bootId
     let calls = 0
     rig.enclave.before = async (call) => {
-      // The first finds the boot, the second comes when its log is given up.
+      // The first call finds the boot, the second comes when the log would be abandoned.
       if (call !== 'call' || ++calls !== 2) return
       rig.enclave.reboot()
       for (const { listed, keys } of lists) listed.set(FIRST, keys)
@@ -301,7 +301,7 @@ describe('an origin that cannot be used', () => {
     expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Abandoned a log')
   })
 
-  test('a quorum that knows it is enough', async () => {
+  test('a quorum that knows the log suffices', async () => {
     rig.witnesses[2]?.listed.clear()
     const logService = rig.startLogService()
     await untilOpen()
@@ -310,7 +310,7 @@ describe('an origin that cannot be used', () => {
     expect(logService.isOpen()).toBe(true)
   })
 
-  test('witnesses that are away are waited for, and no origin is left', async () => {
+  test('waits for witnesses that are down and abandons no origin', async () => {
     await Promise.all(rig.witnesses.map((witness) => witness.kill()))
     const logService = rig.startLogService()
     await expect.poll(() => rig.observed.rounds.length).toBeGreaterThan(0)
@@ -329,7 +329,7 @@ describe('an origin that cannot be used', () => {
     await expect.poll(() => logService.isOpen()).toBe(true)
   })
 
-  test('an enclave that is away: its witnesses are still asked, and none is missing', async () => {
+  test('while the enclave is down, its witnesses are still asked and none is missing', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     await expect.poll(() => logService.findMissing()).toEqual([])
@@ -341,7 +341,7 @@ describe('an origin that cannot be used', () => {
     expect(logService.isOpen()).toBe(true)
   })
 
-  test.each([403, 404])('witnesses that know it, and answer %i for a while: no origin is left', async (status) => {
+  test.each([403, 404])('abandons no origin if witnesses that know it answer %i for a while', async (status) => {
     const logService = rig.startLogService()
     await untilOpen()
     await sign(logService)
@@ -357,7 +357,7 @@ describe('an origin that cannot be used', () => {
         return code
       })
       .toBe('log_unavailable')
-    // Nor by an enclave that starts meanwhile.
+    // Nor does an enclave that starts in the meantime.
     rig.enclave.reboot()
     await expect
       .poll(() => {
@@ -372,7 +372,7 @@ describe('an origin that cannot be used', () => {
     expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Abandoned a log')
   })
 
-  test('a database older than the witnesses: the origin is left, and nothing of it is released', async () => {
+  test('abandons the origin if the database is older than the witnesses, and releases nothing of it', async () => {
     const first = rig.startLogService()
     await untilOpen()
     const saved = rig.store.save()
@@ -388,7 +388,7 @@ describe('an origin that cannot be used', () => {
     expect(rig.witnesses.map((witness) => witness.getSize(FIRST))).toEqual([21, 21, 21])
   })
 
-  test('the same while coordinator and enclave live on', async () => {
+  test('also while coordinator and enclave keep running', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const saved = rig.store.save()
@@ -403,7 +403,7 @@ describe('an origin that cannot be used', () => {
     expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
   })
 
-  test('the same with an enclave that starts again and a coordinator that lives on', async () => {
+  test('also if the enclave restarts and the coordinator keeps running', async () => {
     const logService = rig.startLogService()
     await untilOpen()
     const saved = rig.store.save()
@@ -415,7 +415,7 @@ describe('an origin that cannot be used', () => {
     expect(rig.witnesses.map((witness) => witness.getSize(FIRST))).toEqual([21, 21, 21])
   })
 
-  test('a second enclave on the same origin: the first goes to its spare, and there is one history', async () => {
+  test('if a second enclave uses the same origin, the first changes to its next one, and there is one history', async () => {
     const keys = rig.witnesses.map(({ key }) => key)
     const second = createFakeEnclaveLog({ own: ORIGINS, witnesses: keys, quorum: 2, address: 'http://second.test' })
     const logService = rig.startLogService()
@@ -432,7 +432,7 @@ describe('an origin that cannot be used', () => {
     assertOneHistory(FIRST)
   })
 
-  test('no spare is left: it is said once, and opened when witnesses learn of it', async () => {
+  test('logs once that no origin is left, and opens the log when witnesses accept it', async () => {
     for (const { listed } of rig.witnesses) listed.clear()
     const logService = rig.startLogService()
     await expect
@@ -457,7 +457,7 @@ describe('an origin that cannot be used', () => {
   })
 })
 
-/** Until the log of this origin is open. */
+/** Waits until the log of this origin is open. */
 async function untilOpenOn(origin: string) {
   await expect
     .poll(() => {
@@ -479,7 +479,7 @@ describe('two coordinators', () => {
     assertOneHistory(FIRST)
   })
 
-  test('one that comes later finds what the other had cosigned, and asks nobody', async () => {
+  test('a later one uses the stored cosignatures and asks no witness', async () => {
     const first = rig.startLogService()
     await untilOpen()
     const { note, appended } = await sign(first)
@@ -495,8 +495,8 @@ describe('two coordinators', () => {
   })
 })
 
-describe('killed between two steps and started again', () => {
-  // Each dies at the n-th thing that it asks of the outside, for all n.
+describe('a coordinator killed between two steps continues after a restart', () => {
+  // Each run dies at the nth outside call, for every n.
   test.each(Array.from({ length: 14 }, (_, index) => index))('after %i steps', async (steps) => {
     let left = steps
     const dead = () => new CoordinatorError('log_unavailable', 'killed')
@@ -525,7 +525,7 @@ describe('killed between two steps and started again', () => {
         return left
       })
       .toBeLessThanOrEqual(0)
-    // It dies: nothing that it asks for gets anywhere.
+    // It dies: its later calls have no effect.
     left = -1
     const stopping = killed.stop()
     rig.enclave.before = async () => {}
@@ -539,7 +539,7 @@ describe('killed between two steps and started again', () => {
   })
 })
 
-test('a stop ends those who wait', async () => {
+test('a stop rejects waiting callers', async () => {
   for (const witness of rig.witnesses) witness.behave = async () => undefined
   const logService = rig.startLogService()
   await expect.poll(() => rig.witnesses[0]?.requests.length).toBe(1)

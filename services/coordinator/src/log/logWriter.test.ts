@@ -13,19 +13,19 @@ const hash = computeHash('sha256', ORIGIN, 'hex')
 
 type Part = { appended: AppendedEntries; claims: Claim[]; bootId: string }
 
-/** A writer on rows in memory, and an enclave whose log it has not written yet. */
+/** A writer on rows in memory, and an enclave whose log it has not stored yet. */
 async function createRig() {
   const enclave = await startEnclave()
   const store = createFakeLogStore()
   const rig = {
     store,
     enclave,
-    /** What came to the store, in its order. */
+    /** Writes to the store, in order. */
     written: [] as Parameters<LogStore['appendLog']>[0][],
     lost: [] as string[],
-    /** Of every call but the first. */
+    /** Of every call except the first. */
     failure: undefined as Error | undefined,
-    /** Each waits for it before it is written. */
+    /** Every write waits for this first. */
     gate: Promise.resolve(),
     repeated: [] as number[],
     repeat: async (from: number): Promise<AppendedEntries> => {
@@ -65,13 +65,13 @@ async function createRig() {
     writer,
     store,
     enclave,
-    /** What the enclave answers next, and who claims its leaves. */
+    /** The enclave's next response, and the claims of its leaves. */
     append(count: number): Part {
       const { leaves, ...appended } = enclave.append(count)
       const claims = leaves.map((leaf): Claim => ({ walletId: 'wallet', digest: `0x${leaf}`, leaf }))
       return { appended, claims, bootId: enclave.bootId }
     },
-    /** Brings all of these while the first of them is being written. */
+    /** Passes all of these while the first one is being written. */
     async writeBehind(first: Part, parts: readonly Part[]) {
       const opened = Promise.withResolvers<void>()
       rig.gate = opened.promise
@@ -100,7 +100,7 @@ const withCheckpoint = (part: Part, { appended }: Part): Part => ({
 })
 const unavailable = () => new CoordinatorError('log_unavailable', 'the enclave does not answer')
 
-describe('what comes while another is written', () => {
+describe('calls during a write', () => {
   let subject: Awaited<ReturnType<typeof createRig>>
   let first: Part
   beforeEach(async () => {
@@ -116,7 +116,7 @@ describe('what comes while another is written', () => {
       leaves: claims.map(({ leaf }) => leaf),
     }))
 
-  test('is written in one call, with the claims of all', async () => {
+  test('are written together, with all claims', async () => {
     const parts = [subject.append(2), subject.append(1), subject.append(3)]
     expect(await subject.writeBehind(first, parts.toReversed())).toEqual([[], [], []])
     expect(calls()).toEqual([{ bootId: first.bootId, from: 1, size: 7, leaves: toLeaves(parts) }])
@@ -125,7 +125,7 @@ describe('what comes while another is written', () => {
     expect(subject.writer.newest).toEqual(expect.objectContaining({ size: 7, note: parts[2]?.appended.checkpoint }))
   })
 
-  test('one that contradicts the log fails alone', async () => {
+  test('only the one that contradicts the log fails', async () => {
     const forger = await startEnclave()
     forger.current = structuredClone(subject.enclave.current)
     const parts = [subject.append(1), subject.append(1)]
@@ -137,7 +137,7 @@ describe('what comes while another is written', () => {
     expect(subject.store.claims).toEqual(toLeaves(parts))
   })
 
-  test('one whose checkpoint is not of its entries fails alone, and claims nothing', async () => {
+  test('only the one whose checkpoint does not match its entries fails, without a claim', async () => {
     const parts = [subject.append(2), subject.append(1)]
     const bad = withCheckpoint(subject.append(1), first)
     expect(await subject.writeBehind(first, [...parts, bad])).toEqual([[], [], 'log_malformed'])
@@ -145,14 +145,14 @@ describe('what comes while another is written', () => {
     expect(subject.store.claims).toEqual(toLeaves(parts))
   })
 
-  test('a checkpoint that a longer answer covers is not read', async () => {
+  test('does not read a checkpoint that a longer response covers', async () => {
     const early = withCheckpoint(subject.append(2), first)
     const all = { ...subject.append(1), appended: await subject.rig.repeat(1) }
     expect(await subject.writeBehind(first, [early, all])).toEqual([[], []])
     expect(calls()).toMatchObject([{ from: 1, size: 4 }])
   })
 
-  test('every caller is told which claims of the call are lost', async () => {
+  test('every caller gets the lost claims of the write', async () => {
     const parts = [subject.append(2), subject.append(1)]
     const lost = [toLeaves(parts)[1] as string]
     subject.rig.lost = lost
@@ -160,7 +160,7 @@ describe('what comes while another is written', () => {
     expect(calls()).toHaveLength(1)
   })
 
-  test('of two boots is written in a call for each', async () => {
+  test('calls of two boots are written separately', async () => {
     const [before, after] = [subject.append(2), { ...subject.append(1), bootId: 'b0'.repeat(16) }]
     expect(await subject.writeBehind(first, [after, before])).toEqual([[], []])
     expect(calls()).toEqual([
@@ -169,7 +169,7 @@ describe('what comes while another is written', () => {
     ])
   })
 
-  test('a boot that fails does not fail the other', async () => {
+  test('a failing boot does not fail the other', async () => {
     const [before, after] = [
       withCheckpoint(subject.append(2), first),
       { ...subject.append(1), bootId: 'b0'.repeat(16) },
@@ -179,7 +179,7 @@ describe('what comes while another is written', () => {
     expect(subject.entries()).toBe(4)
   })
 
-  test('waits once for an enclave that does not say what is missing, and claims nothing', async () => {
+  test('waits once for an enclave that does not return missing entries, and claims nothing', async () => {
     subject.append(1)
     const parts = [subject.append(1), subject.append(1), subject.append(1)]
     subject.rig.repeat = () => Promise.reject(unavailable())
@@ -188,7 +188,7 @@ describe('what comes while another is written', () => {
     expect(subject.store.claims).toEqual([])
   })
 
-  test('waits once for such an enclave where one fails alone, too', async () => {
+  test('also waits only once if one call fails separately', async () => {
     subject.append(1)
     const parts = [subject.append(1), subject.append(1), withCheckpoint(subject.append(1), first)]
     subject.rig.repeat = () => Promise.reject(unavailable())

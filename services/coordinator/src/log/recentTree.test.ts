@@ -17,7 +17,7 @@ const all = leaves(600)
 const hex = all.map(toHex)
 const reader = createLeafReader(all)
 
-test('it grows from any frontier, and its root and nodes are those of the tree', () => {
+test('grows from any frontier, with the root and nodes of the whole tree', () => {
   for (const start of [0, 1, 2, 3, 7, 8, 100, 255, 256, 257]) {
     const tree = createRecentTree(appendLeaves(emptyFrontier, all.slice(0, start)))
     tree.append(hex.slice(start, start + 5))
@@ -29,7 +29,7 @@ test('it grows from any frontier, and its root and nodes are those of the tree',
   }
 })
 
-test('a node that is not complete, or from long before, is not there', () => {
+test('does not return incomplete or old nodes', () => {
   const tree = createRecentTree(appendLeaves(emptyFrontier, all.slice(0, 4)))
   tree.append(hex.slice(4, 6))
   expect(tree.find({ level: 2, index: 1 })).toBeUndefined()
@@ -37,7 +37,7 @@ test('a node that is not complete, or from long before, is not there', () => {
   expect(tree.find({ level: 2, index: 0 })).toEqual(reader({ level: 2, index: 0 }))
 })
 
-test('it keeps what lately came, and forgets the rest', () => {
+test('keeps recent nodes and drops older ones', () => {
   const tree = createRecentTree(emptyFrontier)
   const leaf = hex[0] as string
   let most = 0
@@ -50,7 +50,7 @@ test('it keeps what lately came, and forgets the rest', () => {
   }
 })
 
-test('proofs between any sizes hold, from what is at hand, from tiles, and from both', async () => {
+test('proves consistency between any sizes, from the cache, from tiles, and from both', async () => {
   const store = createFakeLogStore()
   const entries = Array.from({ length: 600 }, (_, index) => new TextEncoder().encode(`${index}`))
   const checkpoint = { size: 600, root: hashTree(all), note: '' }

@@ -12,11 +12,11 @@ function read(LOG_WITNESSES: string) {
   return { sites: sites.map(({ key, url }) => `${key.name} ${url}`), faults }
 }
 
-test('none', () => {
+test('accepts an empty list', () => {
   expect(read('')).toEqual({ sites: [], faults: [] })
 })
 
-test('several, over https and on loopback, with paths; a name may have an @', () => {
+test('accepts several over https and on loopback, with paths and an @ in a name', () => {
   const items = [
     `${vkeyOf('w1.example')}@https://w1.example/witness/`,
     `${vkeyOf('a@http://b')}@http://127.0.0.1:8095`,

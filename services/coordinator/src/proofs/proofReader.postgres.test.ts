@@ -16,7 +16,7 @@ import { createProofReader } from './proofReader.ts'
 
 const CHAIN = 84_532
 
-describe('reading proofs at two coordinators, while a worker settles them', () => {
+describe('two coordinators read proofs while a worker changes them', () => {
   let subject: TestStore
   let publications: PublicationStore
   const closes: (() => Promise<void>)[] = []
@@ -29,7 +29,7 @@ describe('reading proofs at two coordinators, while a worker settles them', () =
     await subject.stop()
   })
 
-  /** With its own connections and nothing kept, as after a start. */
+  /** With separate connections and an empty cache, like after a start. */
   async function start() {
     const store = await openStore({ ...subject.options, poolSize: 2 })
     closes.push(() => store.close())
@@ -69,7 +69,7 @@ describe('reading proofs at two coordinators, while a worker settles them', () =
     return { id: open?.id ?? 0, slugs, txHash: `0x${randomHex(32)}` as const }
   }
 
-  test('a move shows at once at both, and after a restart; what is final stays', async () => {
+  test('both show a moved event immediately and after a restart; final proofs stay', async () => {
     const [one, two] = [await start(), await start()]
     const { id, slugs, txHash } = await publish(1)
     const slug = slugs[0] ?? ''
@@ -90,7 +90,7 @@ describe('reading proofs at two coordinators, while a worker settles them', () =
     await expectAll({ status: 'complete', onchainBlockNumber: 9, isFinal: true })
   })
 
-  test('reads beside a worker that moves on and on never show what was before they began', async () => {
+  test('reads concurrent with a worker never return a state from before they started', async () => {
     const readers = [await start(), await start()]
     const { id, slugs, txHash } = await publish(20)
     await publications.confirm({ id, txHash, blockNumber: 0 })

@@ -26,7 +26,7 @@ function create({ maxCacheBytes }: { maxCacheBytes?: number } = {}) {
 }
 
 describe('reading proofs', () => {
-  test('a complete one is read whole once; its state is looked up for each read until it is final', async () => {
+  test('reads a complete proof once, and checks its state at each read until it is final', async () => {
     const { read, set, counts } = create()
     expect([await read(), await read(), await read()]).toEqual([5, 5, 5])
     expect(counts()).toEqual([1, 2])
@@ -35,7 +35,7 @@ describe('reading proofs', () => {
     expect([await read(), await read(), counts()]).toEqual([5, 5, [2, 3]])
   })
 
-  test('a final one that is kept is answered at once', async () => {
+  test('returns a cached, final proof synchronously', async () => {
     const { store, set } = create()
     set(final)
     const reader = createProofReader({ store, ipfsGatewayUrl: undefined })
@@ -43,7 +43,7 @@ describe('reading proofs', () => {
     expect(reader.read(slug)).toBe(first)
   })
 
-  test('after a reorganisation nobody is answered what was, also by another coordinator', async () => {
+  test('never returns the old event after a reorganisation, even from another coordinator', async () => {
     const { read: one, createReader, set } = create()
     const another = createReader()
     expect([await one(), await another()]).toEqual([5, 5])
@@ -55,7 +55,7 @@ describe('reading proofs', () => {
     expect([await one(), await another(), await createReader()()]).toEqual([6, 6, 6])
   })
 
-  test('a look that began before the read does not count for it', async () => {
+  test('does not use a query that started before the read', async () => {
     const { store, read, set } = create()
     await read()
     const { findProofStates } = store
@@ -82,7 +82,7 @@ describe('reading proofs', () => {
     expect(await Promise.all(late)).toEqual([6, 6])
   })
 
-  test('many at one time share looks, and each is answered its own', async () => {
+  test('concurrent reads share queries, and each gets its own proof', async () => {
     const { store, read, set, counts } = create()
     const slugs = Array.from({ length: 300 }, (_, index) => toSlug(index))
     for (const [index, one] of slugs.entries()) set({ ...confirmed, slug: one, onchainBlockNumber: index })
@@ -97,7 +97,7 @@ describe('reading proofs', () => {
   })
 
   test.each(['pending_pin', 'pin_failed', 'pending_onchain', 'onchain_failed'] as const)(
-    'one that is %s is not kept',
+    'does not cache a proof that is %s',
     async (status) => {
       const { read, set, counts } = create()
       set({ ...confirmed, status })
@@ -106,7 +106,7 @@ describe('reading proofs', () => {
     },
   )
 
-  test('the bytes that are kept are bounded; the one unused for longest goes first', async () => {
+  test('limits the cached bytes and drops the least recently used proof first', async () => {
     const receipt = Buffer.from(JSON.stringify('x'.repeat(8_000)))
     const { read, set, store } = create({ maxCacheBytes: 30_000 })
     const [one, two, three, four] = [1, 2, 3, 4].map(toSlug) as [string, string, string, string]
@@ -119,13 +119,13 @@ describe('reading proofs', () => {
     expect(store.proofReads).toBe(5)
   })
 
-  test('one that is larger than all that may be kept is answered, and not kept', async () => {
+  test('returns but does not cache a proof larger than the cache', async () => {
     const { read, set, counts } = create({ maxCacheBytes: 100 })
     set(final)
     expect([await read(), await read(), counts()]).toEqual([6, 6, [2, 0]])
   })
 
-  test('without its database: a final proof is answered, any other is not, and nothing is made of it', async () => {
+  test('without the database it returns cached final proofs, fails for others, and keeps the cache', async () => {
     const { store, read, set } = create()
     const kept = toSlug(1)
     set({ ...final, slug: kept })
@@ -140,7 +140,7 @@ describe('reading proofs', () => {
   })
 
   test.each([toSlug(9), 'x', '', `${slug}A`, 'AAAAAAAAAAAAAAAAAAAAAB', '__proto__'])(
-    'no proof %j: proof_not_found, each time',
+    'returns proof_not_found for %j each time',
     async (wanted) => {
       const { read } = create()
       for (let index = 0; index < 2; index++) {
@@ -149,7 +149,7 @@ describe('reading proofs', () => {
     },
   )
 
-  test('one that is kept and no longer there is not found', async () => {
+  test('a cached proof that was deleted is not found', async () => {
     const { store, read } = create()
     await read()
     store.rows.proofs.delete(slug)

@@ -19,13 +19,13 @@ describe.each([
 ])('with a receipt of %s', (_, receipt) => {
   const stored = { ...proof, receipt: toCanonicalJson(receipt) }
 
-  test('the stored bytes are what writing it again would give', () => {
+  test('the stored bytes equal a new serialization', () => {
     const body = toText(toProofView(stored, undefined))
     expect(body).toBe(JSON.stringify(JSON.parse(body)))
     expect(JSON.parse(body).receipt).toEqual(receipt)
   })
 
-  test.each(proofStatuses)('in %s it has all members in their order', (status) => {
+  test.each(proofStatuses)('in %s it has all members in order', (status) => {
     const body = toText(toProofView({ ...stored, status }, 'https://ipfs.example/'))
     const payload = JSON.parse(body) as ProofPayload
     expect(Object.keys(payload)).toEqual([
@@ -46,12 +46,12 @@ describe.each([
   })
 })
 
-test('without a receipt it is null; another kind than a transaction is named', () => {
+test('without a receipt the member is null; kinds other than transactions are named', () => {
   const body = toText(toProofView({ ...proof, kind: 'off-chain' }, undefined))
   expect(JSON.parse(body)).toMatchObject({ kind: 'off-chain', receipt: null, ipfsUrl: 'ipfs://bafkcid' })
 })
 
-test('its version is of its bytes; that it is final is not told', () => {
+test('its version depends on its bytes, not on finality', () => {
   const { version } = toProofView(proof, undefined)
   expect(toProofView({ ...proof, isFinal: false }, undefined).version).toBe(version)
   expect(toProofView({ ...proof, onchainBlockNumber: 6 }, undefined).version).not.toBe(version)

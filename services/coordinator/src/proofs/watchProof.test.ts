@@ -13,7 +13,7 @@ const complete: Proof = { ...completeProof, slug }
 const pinned: Proof = { ...complete, status: 'pending_onchain', onchainTxHash: null, onchainBlockNumber: null }
 const pending: Proof = { ...pinned, status: 'pending_pin', ipfsCid: null }
 
-/** All promises that can settle have settled. */
+/** Lets all pending promises settle. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 function create({ pollMs }: { pollMs?: number } = {}) {
@@ -42,7 +42,7 @@ function create({ pollMs }: { pollMs?: number } = {}) {
 }
 
 describe('watching a proof', () => {
-  test('it is told at once as it is, then at each change, and no more after a terminal state', async () => {
+  test('notifies immediately and at each change until a terminal status', async () => {
     const { store, watch, round, time } = create()
     const { statuses } = await watch()
     expect(statuses()).toEqual(['pending_pin'])
@@ -59,7 +59,7 @@ describe('watching a proof', () => {
     expect(statuses().length).toBe(3)
   })
 
-  test('a change of anything in the payload is told; one that nobody can see is not', async () => {
+  test('notifies of every change in the payload, and of no other', async () => {
     const { store, watch, round } = create()
     store.rows.proofs.set(slug, pinned)
     const { views } = await watch()
@@ -69,21 +69,21 @@ describe('watching a proof', () => {
       null,
       `0x${'44'.repeat(32)}`,
     ])
-    // Not told before the proof is complete.
+    // Not in the payload before the proof is complete.
     store.rows.proofs.set(slug, { ...pinned, onchainTxHash: `0x${'44'.repeat(32)}`, onchainBlockNumber: 7 })
     await round()
     await round()
     expect([views.length, store.proofReads]).toEqual([2, 3])
   })
 
-  test('a proof that does not change is read whole once, however often it is looked at', async () => {
+  test('reads an unchanged proof only once', async () => {
     const { store, watch, round } = create()
     await watch()
     for (let index = 0; index < 5; index++) await round()
     expect([store.proofReads, store.polls.length]).toEqual([1, 5])
   })
 
-  test('the next look comes a while after the last has ended, never beside it', async () => {
+  test('polls again only after the previous poll has ended', async () => {
     const { store, watch, time, watcher } = create({ pollMs: 250 })
     let release = () => {}
     const { findProofStates } = store
@@ -94,7 +94,7 @@ describe('watching a proof', () => {
     time.pass(250)
     await settle()
     expect(time.delays()).toEqual([])
-    // One who comes meanwhile starts none either.
+    // A new listener doesn't start one either.
     await watch()
     expect(time.delays()).toEqual([])
     release()
@@ -103,7 +103,7 @@ describe('watching a proof', () => {
     watcher.stop()
   })
 
-  test('one query for all that are watched; listeners of one proof share a place in it', async () => {
+  test('polls all proofs with one query, with one entry per proof', async () => {
     const { store, watch, round } = create()
     store.rows.proofs.set(other, { ...pending, slug: other })
     const watches = [await watch(), await watch(), await watch(other)]
@@ -116,7 +116,7 @@ describe('watching a proof', () => {
     expect(store.proofReads).toBe(before + 1)
   })
 
-  test('one who comes later is told what is, not what was; and so are the others', async () => {
+  test('a later listener gets the current state, and so do the others', async () => {
     const { store, watch } = create()
     const first = await watch()
     store.rows.proofs.set(slug, pinned)
@@ -124,14 +124,14 @@ describe('watching a proof', () => {
     expect([first.statuses(), second.statuses()]).toEqual([['pending_pin', 'pending_onchain'], ['pending_onchain']])
   })
 
-  test('many who come at one moment share one read, and each is told once', async () => {
+  test('concurrent listeners share one read, and each is notified once', async () => {
     const { store, watch } = create()
     const watches = await Promise.all(Array.from({ length: 50 }, () => watch()))
     expect(watches.map(({ statuses }) => statuses())).toEqual(Array.from({ length: 50 }, () => ['pending_pin']))
     expect(store.proofReads).toBe(1)
   })
 
-  test('nobody listens: nothing is asked', async () => {
+  test('polls nothing without listeners', async () => {
     const { store, watch, round, time } = create()
     expect(time.delays()).toEqual([])
     const [first, second] = [await watch(), await watch()]
@@ -144,7 +144,7 @@ describe('watching a proof', () => {
     expect(store.polls).toEqual([])
   })
 
-  test('who leaves while a look is under way is told nothing more', async () => {
+  test('a listener that leaves during a poll is not notified', async () => {
     const { store, watch, time } = create()
     const [left, stays] = [await watch(), await watch()]
     store.rows.proofs.set(slug, pinned)
@@ -154,7 +154,7 @@ describe('watching a proof', () => {
     expect([left.statuses(), stays.statuses()]).toEqual([['pending_pin'], ['pending_pin', 'pending_onchain']])
   })
 
-  test('a terminal proof is told once and never looked at again', async () => {
+  test('notifies once of a terminal proof and stops polling it', async () => {
     const { store, watch, time } = create()
     store.rows.proofs.set(slug, complete)
     const { statuses, leave } = await watch()
@@ -164,7 +164,7 @@ describe('watching a proof', () => {
   })
 
   test.each([other, 'x', '', `${slug}A`, 'AAAAAAAAAAAAAAAAAAAAAB', '__proto__'])(
-    'no proof %j: proof_not_found, and no look for it later',
+    'returns proof_not_found for %j and does not poll it',
     async (wanted) => {
       const { watch, time } = create()
       await expect(watch(wanted)).rejects.toMatchObject({ code: 'proof_not_found' })
@@ -172,7 +172,7 @@ describe('watching a proof', () => {
     },
   )
 
-  test('a database that is away for a while: watches go on, and the log has one line for it', async () => {
+  test('watches survive a database outage, which is logged once', async () => {
     const { store, watch, round, time } = create()
     const { statuses } = await watch()
     store.isDown = true
@@ -185,7 +185,7 @@ describe('watching a proof', () => {
     expect(time.lines).toEqual([{ msg: 'Could not read changes of proofs', code: 'database_unavailable' }])
   })
 
-  test('a proof that cannot be read does not keep the others from being told', async () => {
+  test('a proof that cannot be read does not delay the others', async () => {
     const { store, watch, round } = create()
     store.rows.proofs.set(other, { ...pending, slug: other })
     const [broken, sound] = [await watch(), await watch(other)]
@@ -200,7 +200,7 @@ describe('watching a proof', () => {
     expect(broken.statuses()).toEqual(['pending_pin', 'pending_onchain'])
   })
 
-  test('a proof that takes long to read holds up nobody else’s rounds, and is read once meanwhile', async () => {
+  test('a slow proof does not delay the rounds of others, and is read once meanwhile', async () => {
     const { store, watch, round } = create()
     store.rows.proofs.set(other, { ...pending, slug: other })
     const { statuses } = await watch()
@@ -214,7 +214,7 @@ describe('watching a proof', () => {
       }
       return findProof(wanted)
     }
-    // A stranger asks for one whose receipt IPFS is slow to give.
+    // A third party requests one whose receipt IPFS returns slowly.
     const late = watch(other)
     store.rows.proofs.set(slug, pinned)
     await round()
@@ -226,7 +226,7 @@ describe('watching a proof', () => {
     expect((await late).statuses()).toEqual(['pending_pin'])
   })
 
-  test('a change that takes long to read holds up nobody else’s rounds either', async () => {
+  test('a slow change does not delay the rounds of others', async () => {
     const { store, watch, round, time } = create()
     store.rows.proofs.set(other, { ...pending, slug: other })
     const [{ statuses }, slowly] = [await watch(), await watch(other)]
@@ -244,7 +244,7 @@ describe('watching a proof', () => {
     expect(time.lines).toEqual([])
   })
 
-  test('a proof that cannot be read is one line of the log, however often it is tried', async () => {
+  test('a proof that repeatedly cannot be read is logged once', async () => {
     const { store, watch, round, time } = create()
     await watch()
     store.rows.proofs.set(slug, pinned)
@@ -253,7 +253,7 @@ describe('watching a proof', () => {
     expect(time.lines).toEqual([{ msg: 'Could not read a proof that has changed', code: 'internal' }])
   })
 
-  test('stopped: nobody is told more, nothing is asked, and one who comes is refused', async () => {
+  test('stop ends notifications and queries, and rejects new listeners', async () => {
     const { store, watch, watcher, round, time } = create()
     const { statuses } = await watch()
     const late = watch(slug)

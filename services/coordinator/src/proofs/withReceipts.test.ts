@@ -37,8 +37,8 @@ function create(changes: Partial<WithReceiptsDeps> = {}) {
   return { store, memory, log, asked }
 }
 
-describe('proofs whose receipt left the database', () => {
-  test('it is rebuilt; others are not', async () => {
+describe('proofs whose receipt was deleted from the database', () => {
+  test('rebuilds it, and no others', async () => {
     const { store, memory, asked } = create()
     expect(await store.findProof(slug)).toEqual({ ...dropped, receipt })
     expect(asked).toEqual([slug])
@@ -47,7 +47,7 @@ describe('proofs whose receipt left the database', () => {
     expect([await store.findProof('nothing'), asked.length]).toEqual([undefined, 1])
   })
 
-  test('many readers of one share one rebuilding; the next rebuilds again', async () => {
+  test('concurrent readers share a rebuild; the next reader starts another one', async () => {
     const { promise, resolve } = Promise.withResolvers<typeof rebuilt>()
     let count = 0
     const { store } = create({
@@ -64,7 +64,7 @@ describe('proofs whose receipt left the database', () => {
     expect(count).toBe(2)
   })
 
-  test('no more than 2 are rebuilt at one time, and no more than 512 wait', async () => {
+  test('rebuilds at most 2 at a time, and at most 512 wait', async () => {
     const { promise, resolve } = Promise.withResolvers<typeof rebuilt>()
     let count = 0
     const { store, memory } = create({
@@ -92,7 +92,7 @@ describe('proofs whose receipt left the database', () => {
     expect(log.lines).toHaveLength(1)
   })
 
-  test('one whose rows make no receipt is unavailable; a database that does not answer says so', async () => {
+  test('returns receipt_unavailable if the rows give no receipt, and database_unavailable if the database is down', async () => {
     for (const [error, code, lines] of [
       [new ReceiptError('receipt_too_large', 'too large'), 'receipt_unavailable', 1],
       [new Error('the place in the log is missing'), 'receipt_unavailable', 1],
@@ -113,18 +113,18 @@ describe('proofs whose receipt left the database', () => {
   })
 })
 
-describe('GET /proof/:slug of a receipt that left the database', () => {
+describe('GET /proof/:slug of a deleted receipt', () => {
   function start(rebuild: RebuildReceipt = async () => rebuilt) {
     const app = createTestApp({ deps: { rebuildReceipt: rebuild } })
     const set = (proof: Proof) => void app.store.rows.proofs.set(slug, proof)
     return { ...app, set }
   }
 
-  test('body, ETag and headers are what they were, and 304 for the tag from before', async () => {
+  test('returns the earlier body, ETag and headers, and 304 for the earlier ETag', async () => {
     const before = start()
     before.set(held)
     const expected = await before.request(`/proof/${slug}`)
-    // Another process, which has kept nothing.
+    // Another process with an empty cache.
     const after = start()
     after.set(dropped)
     const answer = await after.request(`/proof/${slug}`)
@@ -136,7 +136,7 @@ describe('GET /proof/:slug of a receipt that left the database', () => {
     expect((await after.request(`/proof/${slug}`, { headers })).status).toBe(304)
   })
 
-  test('it is rebuilt once, and answered from memory then', async () => {
+  test('is rebuilt once and then returned from memory', async () => {
     let count = 0
     const { request, set } = start(async () => {
       count += 1
@@ -147,7 +147,7 @@ describe('GET /proof/:slug of a receipt that left the database', () => {
     expect(count).toBe(1)
   })
 
-  test('while it does not rebuild: 503 with Retry-After, for the stream too', async () => {
+  test('returns 503 with Retry-After if it cannot be rebuilt, also for the stream', async () => {
     let found: typeof rebuilt | undefined
     const { request, set, openEvents } = start(async () => found)
     set(dropped)

@@ -409,7 +409,7 @@ describe('confirming', () => {
     expect(asked.slice(-3)).toEqual([waiting, 'block 7', 'block 1'])
   })
 
-  test('a nonce used from elsewhere: lost only after many blocks and half an hour, then published under another', async () => {
+  test('a nonce used by another sender: lost only after many blocks and half an hour, then published under another', async () => {
     await claimOnly(3)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await scene.confirm()
@@ -479,7 +479,7 @@ describe('confirming', () => {
     expect(scene.node.transactions()).toHaveLength(1)
   })
 
-  describe('a node that forgets a mined publish, its receipt too: one event', () => {
+  describe('publishes one event if a node forgets a mined publication and its receipt', () => {
     const hour = 3_600_000
     test.each([
       { what: 'for 12 s over 20 blocks, and calls its newest final', finalityDepth: 0, blocks: 20, durationMs: 12_000 },
@@ -715,7 +715,7 @@ describe('confirming', () => {
     ['still has the old key', false],
     ['has the new key', true],
   ])(
-    'one proof alone, reverted because the publisher was rotated, and the worker %s: it is published again',
+    'publishes a single proof again if it reverted because the publisher was rotated and the worker %s',
     async (_what, isRotated) => {
       await send(1)
       scene.node.setPublisher(stranger)
@@ -931,7 +931,7 @@ describe('confirming', () => {
       expect(await scene.publications()).toMatchObject([{ status: 'cancelled' }])
     })
 
-    test('does not give up a nonce that another sender used, because its events may exist', async () => {
+    test('does not abandon a nonce that another sender used, because its events may exist', async () => {
       await claimElsewhere(1)
       await scene.node.sendFromElsewhere({ privateKey: publisherKey })
       for (let round = 0; round < 40; round++) {

@@ -249,7 +249,7 @@ describe('publishing', () => {
     await scene.finish({ complete: 1 })
   })
 
-  test('a nonce ahead of ours that the node says once: nothing is claimed there', async () => {
+  test('claims nothing at a nonce ahead of ours that the node reports only once', async () => {
     await scene.addProofs(1)
     const answers = [2 ** 40]
     const { chain } = scene.deps
@@ -260,7 +260,7 @@ describe('publishing', () => {
     expect(await scene.publications()).toMatchObject([{ nonce: 0 }])
   })
 
-  test('the chain is down until the deadline: given up without a publication, with its reason', async () => {
+  test('fails proofs with the reason if the chain is down until the deadline', async () => {
     await scene.addProofs(2)
     scene.node.setFault('down')
     scene.pass(DEADLINE_MS)

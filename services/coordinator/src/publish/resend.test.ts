@@ -137,7 +137,7 @@ describe('sending again', () => {
       await scene.finish({ complete: 1 })
     })
 
-    test('gives up a nonce that another sender used after half an hour of the correct clock', async () => {
+    test('abandons a nonce that another sender used after half an hour of the correct clock', async () => {
       await scene.claimOnly(1)
       await scene.node.sendFromElsewhere({ privateKey: publisherKey })
       scene.pass(YEAR_MS)
@@ -193,7 +193,7 @@ describe('sending again', () => {
     const limit = 10_000n * gwei
     const highest = async () => (await scene.publications())[0]?.transactions.at(-1)?.maxFeePerGas ?? 0n
 
-    test('what is stuck is raised up to it, is not cancelled beyond it, and waits for an honest node', async () => {
+    test('raises a stuck transaction up to it, never cancels it above it, and waits for an honest node', async () => {
       raiseBaseFee(2_500n * gwei)
       await scene.send(1)
       scene.node.holdMempool(true)

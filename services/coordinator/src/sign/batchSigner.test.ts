@@ -20,7 +20,7 @@ const request = (digit: string): SignJob => ({
   },
 })
 
-/** A signer whose enclave does what the test says; it never signs, which `signJobs.test.ts` covers. */
+/** A signer whose enclave does what the test says. It never signs; `signJobs.test.ts` covers signing. */
 function setUp(
   signItems: BatchSignerDeps['enclave']['signItems'],
   getTerms: BatchSignerDeps['enclave']['getTerms'] = () => Promise.reject(new Error('not asked for')),
@@ -59,23 +59,23 @@ function setUp(
 
 const refuse = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'no key enclave can be reached'))
 
-test('each batch is counted by its size, each request by its outcome', async () => {
+test('counts each batch by size and each request by outcome', async () => {
   const { signer, batches, codes } = setUp(refuse)
   const requests = [request('1'), request('2'), request('2')].map((each) => signer.sign(each))
   const outcomes = await Promise.allSettled(requests)
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
-  // The same request twice is one item of the batch, and two requests that were answered.
+  // Two equal requests are one item of the batch and two outcomes.
   expect(batches).toEqual([2])
   expect(codes).toEqual(Array(3).fill('enclave_unavailable'))
 })
 
-test('an error without a code is counted as internal', async () => {
+test('counts an error without a code as internal', async () => {
   const { signer, codes } = setUp(() => Promise.reject(new TypeError('a fault of ours')))
   await expect(signer.sign(request('1'))).rejects.toThrow(TypeError)
   expect(codes).toEqual(['internal'])
 })
 
-test('stopped: requests under way are answered, later ones are refused', async () => {
+test('stop answers pending requests and rejects later ones', async () => {
   let fail = (_error: Error) => {}
   const { signer, codes } = setUp(() => new Promise((_resolve, reject) => (fail = reject)))
   const first = signer.sign(request('1'))
@@ -90,7 +90,7 @@ test('stopped: requests under way are answered, later ones are refused', async (
   expect(codes).toEqual(['shutting_down', 'enclave_unavailable'])
 })
 
-test('the same message twice is two items: each caller gets an opening of its own', async () => {
+test('the same message twice is two items, so each caller gets a separate opening', async () => {
   const { signer, batches } = setUp(refuse)
   const signContent = { kind: 'message', digest: `0x${'1'.repeat(64)}`, content: { message: '0x11' } } as const
   const twice = [1, 2].map(() => signer.sign({ ...request('1'), content: signContent }))
@@ -98,7 +98,7 @@ test('the same message twice is two items: each caller gets an opening of its ow
   expect(batches).toEqual([3])
 })
 
-test('large requests do not make a call that the enclave refuses for all', async () => {
+test('large requests are split, so that the enclave does not reject a whole call', async () => {
   const sizes: number[] = []
   const { signer, batches } = setUp(async (items) => {
     sizes.push(Buffer.byteLength(JSON.stringify({ items })))
@@ -136,7 +136,7 @@ describe('authorizations', () => {
     expect(codes.toSorted()).toEqual(['authorization_not_allowed', 'enclave_unavailable'])
   })
 
-  test('for a listed implementation go to the enclave', async () => {
+  test('for a listed implementation are sent to the enclave', async () => {
     const { signer, batches } = setUp(refuse, getTerms)
     await expect(signer.sign(authorize({ chainId: 1, address, nonce: 0 }))).rejects.toMatchObject({
       code: 'enclave_unavailable',
@@ -144,7 +144,7 @@ describe('authorizations', () => {
     expect(batches).toEqual([1])
   })
 
-  test('fail, and cost no sample, while no enclave attests its list', async () => {
+  test('fail without using a sample if no enclave attests a list', async () => {
     const { signer, drawn } = setUp(refuse, refuse)
     await expect(signer.sign(authorize({ chainId: 1, address, nonce: 0 }))).rejects.toMatchObject({
       code: 'enclave_unavailable',

@@ -44,7 +44,7 @@ describe('checkBatch', () => {
     )
   }
 
-  test('tells mode, status and measurement of a quote that holds', async () => {
+  test('returns mode, status and measurement of a valid quote', async () => {
     expect(await check()).toEqual({
       mode: 'mock',
       tcbStatus: 'UpToDate',
@@ -59,13 +59,13 @@ describe('checkBatch', () => {
     })
   })
 
-  test.each([0, 1, 4096])('a quote with %i zero bytes after it comes back without them', async (length) => {
+  test.each([0, 1, 4096])('removes %i trailing zero bytes of a quote', async (length) => {
     const { quote } = await check(undefined, { quote: { trailing: new Uint8Array(length) } })
     expect(parseQuote(new Uint8Array(quote)).trailing).toHaveLength(0)
     expect(toHex(quote)).toBe(toHex((await check()).quote))
   })
 
-  test('a configuration of the policy is accepted', async () => {
+  test('accepts a configuration of the policy', async () => {
     const configHashes = [toHex(hashEnclaveConfig(createEnclave().config))]
     await expect(check(() => ({ policy: { configHashes } }))).resolves.toBeDefined()
   })
@@ -107,11 +107,11 @@ describe('checkBatch', () => {
     await expect(check(undefined, { quote })).rejects.toMatchObject({ code: 'attestation_invalid' })
   })
 
-  test('a mock quote proves nothing under the roots of hardware', async () => {
+  test('a mock quote does not verify under the hardware’s roots', async () => {
     await expect(check(undefined, { roots: vendorRoots })).rejects.toMatchObject({ code: 'attestation_invalid' })
   })
 
-  test('one verdict for all the times that it holds for', async () => {
+  test('one result covers all times that it is valid for', async () => {
     const times: number[] = []
     const counting: typeof verifier = {
       ...verifier,
@@ -133,13 +133,13 @@ describe('checkBatch', () => {
     expect(times).toEqual([NOW, NOW, notAfter + 1])
   })
 
-  test('collateral that has lapsed: collateral_stale', async () => {
+  test('returns collateral_stale for expired collateral', async () => {
     await expect(check(() => ({ at: { first: NOW, last: NOW + 60 * DAY_MS } }))).rejects.toMatchObject({
       code: 'collateral_stale',
     })
   })
 
-  test('the quote of another batch: attestation_invalid', async () => {
+  test('returns attestation_invalid for the quote of another batch', async () => {
     const enclave = createEnclave()
     enclave.limit = 1
     const { batches, config } = await enclave.signItems([createItem(0), createItem(1)])

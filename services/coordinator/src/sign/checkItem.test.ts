@@ -65,7 +65,7 @@ describe('a statement of version 1', () => {
     return { job: { ...job, leaf: { ...job.leaf, hash } }, result: results[0] as SignedItem, hashes: batch?.leaves }
   }
 
-  test('gives the statement of an item in its batch', async () => {
+  test('returns the statement of an item in its batch', async () => {
     const { job, result } = await sign()
     const { stated } = assertItemSigned(job, result)
     expect(stated).toEqual({ version: 1, statement: result.statement, txMetadata })
@@ -82,7 +82,7 @@ describe('a statement of version 1', () => {
     expect(() => assertItemSigned(job, { statement })).toThrow(invalid)
   })
 
-  test.each([1, 2])('one at place %i, which is another’s or none, is refused', async (place) => {
+  test.each([1, 2])('rejects an item at place %i, which is wrong or missing', async (place) => {
     const { job, result, hashes } = await sign()
     const leaf = { ...job.leaf, hash: hashes?.[place] ?? '' }
     expect(() => assertItemSigned({ ...job, leaf }, result)).toThrow(invalid)
@@ -101,7 +101,7 @@ describe('a statement of version 1', () => {
     expect(() => assertItemSigned({ ...job, ...change(job) }, result)).toThrow(invalid)
   })
 
-  test('is no statement of version 2, nor the other way round', async () => {
+  test('rejects version 2 as version 1, and the other way round', async () => {
     const { job, result } = await sign()
     const next = await signJob(createJob(contents.transaction), items.transaction)
     expect(() => assertItemSigned({ ...job, item: items.transaction }, result)).toThrow(invalid)
@@ -113,7 +113,7 @@ describe('a statement of version 2', () => {
   const sign = (kind: keyof typeof items, lie?: (signed: SignedItemV2) => object) =>
     signJob(createJob(contents[kind]), items[kind], lie)
 
-  test.each(kinds)('of a %s gives what is stored and what is claimed', async (kind) => {
+  test.each(kinds)('of a %s returns the stored and the claimed values', async (kind) => {
     const { job, result } = await sign(kind)
     const { stated, claim, opening } = assertItemSigned(job, result)
     expect(stated).toMatchObject({ version: 2, statement: result.statement, signed: { subject: result.subject } })
@@ -121,7 +121,7 @@ describe('a statement of version 2', () => {
     expect(opening).toEqual(result.opening)
   })
 
-  test.each(offChain)('of a %s has nothing of content, digest, signature or salts in what is stored', async (kind) => {
+  test.each(offChain)('of a %s stores nothing of content, digest, signature or salts', async (kind) => {
     const { job, result } = await sign(kind)
     const { stated, claim, opening } = assertItemSigned(job, result)
     const text = JSON.stringify(stated).toLowerCase()
@@ -156,7 +156,7 @@ describe('a statement of version 2', () => {
     },
   )
 
-  test.each(kinds)('of a %s changed after quoting, or without what belongs to it, is refused', async (kind) => {
+  test.each(kinds)('of a %s is rejected if it was changed after quoting or lacks a part', async (kind) => {
     const { job, result } = await sign(kind)
     const { statement } = result
     const changed = { ...result, statement: { ...statement, publicKey: toHex(bob.publicKey) } }
@@ -195,14 +195,14 @@ describe('a statement of version 2', () => {
     }
   })
 
-  test('an opening that commits, but to other content than was asked, is refused', async () => {
+  test('rejects a valid opening of other content', async () => {
     const { job, result } = await sign('message')
     const item = { ...items.message, content: { message: '0x00' } as const }
     expect(() => assertItemSigned({ ...job, item }, result)).toThrow(invalid)
   })
 })
 
-describe('what the enclave states of a vault', () => {
+describe('statements about a vault', () => {
   const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
   const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', maxValueWei: '9' } as const
   const rules = [{ ...payment, approvals: 1 }]
@@ -232,7 +232,7 @@ describe('what the enclave states of a vault', () => {
     return assertItemSigned(job, result)
   }
 
-  test('of a transaction is kept with its approvals; of a message without, since they are in its opening', async () => {
+  test('a transaction is stored with its approvals; a message’s approvals are in its opening', async () => {
     expect((await sign('transaction')).stated).toMatchObject({ version: 2, approvals })
     const { stated, opening } = await sign('message')
     expect(stated).not.toHaveProperty('approvals')
@@ -240,7 +240,7 @@ describe('what the enclave states of a vault', () => {
     expect(JSON.stringify(stated)).not.toContain(approvals[0]?.clientDataJSON)
   })
 
-  test('of an address is the address with the hash of its rules, and claims no signature', async () => {
+  test('an address is stated with the hash of its rules and claims no signature', async () => {
     const { stated, claim } = await sign('address')
     expect(stated).toMatchObject({ signed: { kind: 'address', subject } })
     expect(claim).toBeUndefined()
@@ -261,12 +261,12 @@ describe('what the enclave states of a vault', () => {
     },
   )
 
-  test.each(['transaction', 'message'] as const)('a %s stated without the approvals is refused', async (kind) => {
+  test.each(['transaction', 'message'] as const)('rejects a %s stated without the approvals', async (kind) => {
     const change = ({ statement }: SignedItemV2) => ({ statement: { ...statement, approvals: null } })
     await expect(sign(kind, change)).rejects.toEqual(invalid)
   })
 
-  test('an address stated with the key of another is refused', async () => {
+  test('rejects an address stated with another wallet’s key', async () => {
     const publicKey = toHex(bob.publicKey)
     const change = ({ statement }: SignedItemV2) => ({ statement: { ...statement, publicKey } })
     await expect(sign('address', change)).rejects.toEqual(invalid)
@@ -275,7 +275,7 @@ describe('what the enclave states of a vault', () => {
   test.each([
     ['without approvals', undefined],
     ['with others', approve(NOW + 1)],
-  ])('a message whose opening is %s is refused', async (_, given) => {
+  ])('rejects a message whose opening is %s', async (_, given) => {
     const change = ({ opening }: SignedItemV2) => {
       const { content, signature } = opening as Exclude<Opening, string> & { content: object }
       const { approvals: _, ...rest } = content as { approvals: unknown }

@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => checker.stop())
 
-test('a signature of the wallet’s key is good', async () => {
+test('accepts a signature by the wallet’s key', async () => {
   expect(await checker.check([claim()])).toEqual([true])
 })
 
@@ -66,13 +66,13 @@ test.each<[string, Partial<SignatureClaim>]>([
   expect(await checker.check(claims)).toEqual([true, false, true])
 })
 
-test('answers belong to their questions, however many are asked at one time', async () => {
+test('answers match their questions among many concurrent ones', async () => {
   const bad = claim({ digest: `0x${'22'.repeat(32)}` })
   const answers = await Promise.all([checker.check([bad]), checker.check([]), checker.check([claim(), bad])])
   expect(answers).toEqual([[false], [], [true, false]])
 })
 
-test('a checker that has ended refuses to answer, those who wait too', async () => {
+test('stop rejects pending and later calls', async () => {
   const ending = await createSignatureChecker()
   const waiting = ending.check(Array.from({ length: 200 }, () => claim()))
   const refused = expect(waiting).rejects.toThrow('has ended')
@@ -81,7 +81,7 @@ test('a checker that has ended refuses to answer, those who wait too', async () 
   await expect(ending.check([claim()])).rejects.toThrow('has ended')
 })
 
-test('claims that cannot be sent fail alone, and later answers still belong to their questions', async () => {
+test('a claim that cannot be sent fails alone, and later answers still match', async () => {
   const unsendable = { ...claim(), txMetadata: { toString: () => '' } } as unknown as SignatureClaim
   const bad = claim({ digest: `0x${'22'.repeat(32)}` })
   const answers = await Promise.allSettled([
@@ -93,7 +93,7 @@ test('claims that cannot be sent fail alone, and later answers still belong to t
 })
 
 describe('a thread that dies', () => {
-  /** A checker whose threads the test can end; `start` may be exchanged for another kind of thread. */
+  /** A checker whose threads the test can end. `start` can be replaced to create another kind of thread. */
   async function createMortal() {
     const real = () => new Worker(new URL('./signatureWorker.ts', import.meta.url))
     const mortal = { start: real, real, workers: [] as Worker[] }
@@ -105,10 +105,10 @@ describe('a thread that dies', () => {
     return { mortal, own }
   }
 
-  test('those who wait are told, and the next call has a new one', async () => {
+  test('rejects pending calls, and the next call starts a new one', async () => {
     const { mortal, own } = await createMortal()
     try {
-      // It dies of the first; `terminate` within a call of libsecp256k1 would end the whole process.
+      // The first call ends it. `terminate` during a call of libsecp256k1 would end the whole process.
       const waiting = Promise.allSettled([own.check([null as never]), own.check([claim()])])
       for (const outcome of await waiting) {
         expect(outcome).toMatchObject({ status: 'rejected' })
@@ -121,7 +121,7 @@ describe('a thread that dies', () => {
     }
   })
 
-  test('by an error of its own: the same, as often as it happens', async () => {
+  test('is replaced after each error of its own', async () => {
     const { mortal, own } = await createMortal()
     try {
       const throwing = `const { parentPort } = require('node:worker_threads')
@@ -163,7 +163,7 @@ describe('a thread that dies', () => {
     }
   })
 
-  test('stopped while a new one starts: nothing is left running', async () => {
+  test('leaves nothing running if stopped while a new one starts', async () => {
     const { mortal, own } = await createMortal()
     await mortal.workers[0]?.terminate()
     const late = expect(own.check([claim()])).rejects.toThrow('has ended')

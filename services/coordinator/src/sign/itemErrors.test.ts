@@ -30,22 +30,22 @@ test.each<[SignItemError, string]>([
   expect(toItemError(error, { vault })).toMatchObject({ code })
 })
 
-test('an approval is named by its place', () => {
+test('an approval is named by its index', () => {
   expect(toItemError({ error: 'approval_invalid', index: 0, reason: 'approval_expired' }, { vault })).toMatchObject({
     code: 'approval_invalid',
     details: 'approvals[0]: approval_expired',
   })
 })
 
-describe('a refusal by the rules', () => {
-  test('has the verdict of each rule', () => {
+describe('a rejection by the rules', () => {
+  test('has the result of each rule', () => {
     expect(toItemError(refused([above]), { vault })).toMatchObject({
       code: 'policy_refused',
       refusal: { reasons: ['nonce_not_due'], rules: [above], nearest: 0 },
     })
   })
 
-  test('lets a due payment be retried if the sample was bought before the due time', () => {
+  test('allows a retry of a due payment if the sample is older than the due time', () => {
     expect(toItemError(refused([above, { rule: 1, reasons: [] }]), { vault })).toMatchObject({
       code: 'entropy_unavailable',
     })

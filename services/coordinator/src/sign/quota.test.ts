@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000
 const toDigest = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`
 type Asked = { userId: string; digest: Hex; ready: Promise<void> }
 
-/** A wallet whose signatures a test counts, newest last. A digest is signed once. */
+/** A wallet whose signatures the test counts, newest last. A digest is signed once. */
 function setUp(perDay: number | undefined) {
   const clock = createFakeClock()
   const times: number[] = []
@@ -38,7 +38,7 @@ function setUp(perDay: number | undefined) {
         return 'signed'
       })
       .catch((error: { code: string }) => error.code)
-  /** The store answers no question until the result is called. */
+  /** The store answers only when the result is called. */
   function holdReads() {
     reading = Promise.withResolvers()
     return reading.resolve
@@ -46,7 +46,7 @@ function setUp(perDay: number | undefined) {
   return { clock, sign, refusals, holdReads, readCount: () => reads, signedCount: () => times.length }
 }
 
-test('so many in any 24 hours; then it says when the next is free', async () => {
+test('allows the quota in any 24 hours, then returns when the next signature is possible', async () => {
   const { clock, sign, refusals } = setUp(2)
   expect(await sign()).toBe('signed')
   clock.advance(HOUR_MS)
@@ -60,7 +60,7 @@ test('so many in any 24 hours; then it says when the next is free', async () => 
   expect(await sign()).toBe('quota_spent')
 })
 
-test('what is under way counts, so asking all at once gets no more', async () => {
+test('counts pending signatures, so concurrent calls get no more', async () => {
   const { sign } = setUp(3)
   let finish = () => {}
   const ready = new Promise<void>((resolve) => (finish = resolve))
@@ -71,7 +71,7 @@ test('what is under way counts, so asking all at once gets no more', async () =>
   expect(outcomes.filter((outcome) => outcome === 'quota_spent')).toHaveLength(7)
 })
 
-test('coordinators know of each other only what is stored: together they may sign more at one moment', async () => {
+test('coordinators only count stored signatures, so together they may exceed the quota briefly', async () => {
   const times: number[] = []
   const clock = createFakeClock()
   const store = { findSignedAt: async ({ position }: { position: number }) => times.at(-position) }
@@ -83,13 +83,13 @@ test('coordinators know of each other only what is stored: together they may sig
   expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
 })
 
-test('a signing that fails uses nothing up', async () => {
+test('a failed signing does not count', async () => {
   const { sign } = setUp(1)
   expect(await sign({ ready: Promise.reject({ code: 'enclave_unavailable' }) })).toBe('enclave_unavailable')
   expect(await sign()).toBe('signed')
 })
 
-test('the same signature, asked for twice at once, is one', async () => {
+test('counts concurrent requests for the same signature once', async () => {
   const { sign, refusals, signedCount } = setUp(2)
   expect(await sign()).toBe('signed')
   const digest = toDigest(77)
@@ -101,7 +101,7 @@ test('the same signature, asked for twice at once, is one', async () => {
   expect([signedCount(), refusals]).toEqual([2, [86_400, 86_400]])
 })
 
-test('what is stored while the next is judged is not counted twice', async () => {
+test('does not count a signature twice that is stored during the next check', async () => {
   const { sign, holdReads } = setUp(2)
   const first = Promise.withResolvers<void>()
   const earlier = sign({ ready: first.promise })
@@ -115,7 +115,7 @@ test('what is stored while the next is judged is not counted twice', async () =>
   expect(await sign()).toBe('quota_spent')
 })
 
-test('one that fails while others wait for its place leaves it to the first of them', async () => {
+test('a failed signing frees its place for the first waiting caller', async () => {
   const { sign, signedCount } = setUp(1)
   const first = Promise.withResolvers<void>()
   const answers = [sign({ ready: first.promise }), sign(), sign()]
@@ -124,7 +124,7 @@ test('one that fails while others wait for its place leaves it to the first of t
   expect(signedCount()).toBe(1)
 })
 
-test('a store that fails refuses nothing that comes later', async () => {
+test('a failing store does not affect later calls', async () => {
   let isDown = true
   const store = { findSignedAt: async () => (isDown ? Promise.reject({ code: 'database_unavailable' }) : undefined) }
   const quota = createSignQuota({ store, clock: createFakeClock(), perDay: 1 })
@@ -137,7 +137,7 @@ test('a store that fails refuses nothing that comes later', async () => {
   expect(await run('0x3')).toBe('signed')
 })
 
-test('without a quota the store is not asked', async () => {
+test('does not query the store without a quota', async () => {
   const { sign, readCount } = setUp(undefined)
   for (let count = 0; count < 5; count++) expect(await sign()).toBe('signed')
   expect(readCount()).toBe(0)

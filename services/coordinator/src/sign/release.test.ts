@@ -21,7 +21,7 @@ function createBatch({ zeros = 0 } = {}): Releasable {
   }
 }
 
-/** As the verifier gives it back. */
+/** As the verifier returns it. */
 const toVerified = (batch: Releasable, begun?: VerifiedBatch['begun']): VerifiedBatch => ({
   ...batch,
   mode: 'mock',
@@ -43,7 +43,7 @@ function setUp() {
   return { made, releaser, coordinator: selfReport.current().coordinator }
 }
 
-test('a release that was begun during verification is the batch’s: nothing is signed again', async () => {
+test('uses the release that was started during verification, and signs it once', async () => {
   const { made, releaser, coordinator } = setUp()
   const begun = releaser.begin(createBatch())
   const batch = toVerified(createBatch(), begun)
@@ -52,7 +52,7 @@ test('a release that was begun during verification is the batch’s: nothing is 
   expect(made).toHaveLength(1)
 })
 
-test('of a quote that had zeros after it, the release is that of the quote without them', async () => {
+test('the release of a quote with trailing zeros is that of the trimmed quote', async () => {
   const { made, releaser, coordinator } = setUp()
   const begun = releaser.begin(createBatch({ zeros: 8 }))
   const batch = toVerified(createBatch(), begun)
@@ -62,7 +62,7 @@ test('of a quote that had zeros after it, the release is that of the quote witho
   expect(made).toHaveLength(2)
 })
 
-test('where the coordinator’s report is a new one by then, the release names the new one', async () => {
+test('names the new report if the coordinator’s report has changed', async () => {
   const { made, releaser } = setUp()
   const begun = releaser.begin(createBatch())
   const next = new TextEncoder().encode('another report')
@@ -71,7 +71,7 @@ test('where the coordinator’s report is a new one by then, the release names t
   expect(new Set(made).size).toBe(2)
 })
 
-test('one that cannot be made is told to whoever asks for it', async () => {
+test('a release that fails is reported to its caller', async () => {
   const { releaser, coordinator } = setUp()
   const large = { ...createBatch(), collateral: { bytes: new Uint8Array(300_000), hash: '11'.repeat(32) } }
   const begun = releaser.begin(large)

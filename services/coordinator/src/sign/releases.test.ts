@@ -15,7 +15,7 @@ function setUp() {
   const fake = {
     requests: [] as ReleaseRequest[],
     failure: undefined as Error | undefined,
-    /** Called while a release is under way. */
+    /** Called during a release. */
     during: async () => {},
   }
   const enclave = {
@@ -33,10 +33,10 @@ const settleDown = async () => {
   for (let turn = 0; turn < 10; turn++) await Promise.resolve()
 }
 
-describe('what waits for one note', () => {
+describe('statements that wait for one note', () => {
   const note = { checkpoint: 'a', cosignatures: ['b'] }
 
-  test('is asked for in one call, and each gets its own; another note, boot or batch is another call', async () => {
+  test('share one call, and each gets its own; another note, boot or batch is a separate call', async () => {
     const { fake, releases } = setUp()
     const asked = [
       { bootId: A, ...note, leaves: ['one', 'two'] },
@@ -56,7 +56,7 @@ describe('what waits for one note', () => {
     expect(fake.requests.slice(3).map(({ leaves }) => leaves)).toEqual([['0'], ['1']])
   })
 
-  test('does not wait for the answer to another call, and fails together', async () => {
+  test('do not wait for other calls, and fail together', async () => {
     const { fake, releases } = setUp()
     fake.during = () => new Promise(() => {})
     void releases.release({ bootId: A, ...note, leaves: ['one'] }, one)
@@ -68,7 +68,7 @@ describe('what waits for one note', () => {
     expect(fake.requests).toHaveLength(2)
   })
 
-  test('goes in parts where it is much, by the bytes of the statements', async () => {
+  test('are split by size', async () => {
     const { fake, releases } = setUp()
     const sizes = [900_000, 900_000, 900_000, 5_000_000, 1_000_000, 1_000_000, 1]
     const asked = sizes.map((bytes, leaf) =>
@@ -80,7 +80,7 @@ describe('what waits for one note', () => {
 })
 
 describe('acknowledgements', () => {
-  test('go along with the next release of the same boot, once', async () => {
+  test('are sent once, with the next release of the same boot', async () => {
     const { fake, releases, time } = setUp()
     releases.acknowledge(A, 'one')
     releases.acknowledge(B, 'other')
@@ -94,7 +94,7 @@ describe('acknowledgements', () => {
     expect(time.delays()).toEqual([500])
   })
 
-  test('go by themselves within a second, those of one boot together', async () => {
+  test('are sent within a second otherwise, together per boot', async () => {
     const { fake, releases, time } = setUp()
     releases.acknowledge(A, 'one')
     time.pass(499)
@@ -106,7 +106,7 @@ describe('acknowledgements', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('that did not arrive go again, until the enclave has forgotten', async () => {
+  test('are sent again after a failure, until the enclave has forgotten the statements', async () => {
     const { fake, releases, time, log } = setUp()
     fake.failure = unavailable()
     releases.acknowledge(A, 'one')
@@ -125,7 +125,7 @@ describe('acknowledgements', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('are told at the end, also those that come while one is told', async () => {
+  test('are sent at the stop, including those that arrive during it', async () => {
     const { fake, releases } = setUp()
     releases.acknowledge(A, 'one')
     releases.acknowledge(B, 'two')
@@ -136,7 +136,7 @@ describe('acknowledgements', () => {
     ])
   })
 
-  test('that cannot be told at the end do not hold it up', async () => {
+  test('do not delay the stop if sending fails', async () => {
     const { fake, releases, time } = setUp()
     fake.failure = unavailable()
     releases.acknowledge(A, 'one')
@@ -145,7 +145,7 @@ describe('acknowledgements', () => {
     expect(time.delays()).toEqual([])
   })
 
-  test('of thousands go in parts', async () => {
+  test('are split if there are thousands', async () => {
     const { fake, releases, time } = setUp()
     for (let leaf = 0; leaf < 2_500; leaf++) releases.acknowledge(A, `${leaf}`)
     time.pass(500)
@@ -154,8 +154,8 @@ describe('acknowledgements', () => {
   })
 })
 
-describe('what is dropped', () => {
-  test('is told at once, and only once', async () => {
+describe('drops', () => {
+  test('are sent immediately and once', async () => {
     const { fake, releases, time } = setUp()
     fake.failure = unavailable()
     releases.drop(A, ['one', 'two'])
@@ -166,14 +166,14 @@ describe('what is dropped', () => {
     expect(fake.requests).toHaveLength(1)
   })
 
-  test('nothing is nothing to tell', async () => {
+  test('are not sent if there are none', async () => {
     const { fake, releases } = setUp()
     releases.drop(A, [])
     await releases.stop()
     expect(fake.requests).toEqual([])
   })
 
-  test('is waited for at the end', async () => {
+  test('are awaited at the stop', async () => {
     const { fake, releases } = setUp()
     const arrived = Promise.withResolvers<void>()
     fake.during = () => arrived.promise

@@ -6,12 +6,12 @@ import { loadNative, recover, recoverWithWasm } from './secp256k1.ts'
 const bytesOf = (text: string) => new Uint8Array(createHash('sha256').update(text).digest())
 const native = loadNative()
 
-test('machine code is used where the package brings it: on x64', () => {
+test('uses native code where the package has it: on x64', () => {
   expect(native !== undefined).toBe(process.arch === 'x64')
   expect(recover === recoverWithWasm).toBe(native === undefined)
 })
 
-test('machine code and WebAssembly find the same key, and none where bits are wrong', () => {
+test('native code and WebAssembly recover the same key, and none from wrong bits', () => {
   const faulty = native ?? recover
   for (let index = 0; index < 500; index++) {
     const digest = bytesOf(`digest ${index}`)
@@ -28,6 +28,6 @@ test.each([
   ['all zero', new Uint8Array(64)],
   ['beyond the order', new Uint8Array(64).fill(0xff)],
   ['too short', new Uint8Array(63).fill(1)],
-])('a signature that is %s is of nobody', (_, signature) => {
+])('a signature that is %s has no key', (_, signature) => {
   for (const find of [recover, recoverWithWasm]) expect(find(bytesOf('digest'), signature, 0)).toBeUndefined()
 })

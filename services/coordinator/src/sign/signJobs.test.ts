@@ -46,7 +46,7 @@ afterAll(() => signatures.stop())
 const createService = () => createSignService(signatures)
 
 describe('signing', () => {
-  test('answers signatures of the wallets and slugs of their proofs', async () => {
+  test('returns signatures of the wallets and slugs of their proofs', async () => {
     const { start, store, sent } = createService()
     const jobs = [createTransfer(0), createTransfer(1), createTransfer(0, { wallet: bob })]
     const { over, settled } = start(jobs)
@@ -87,7 +87,7 @@ describe('signing', () => {
     expect([other.signature === one.signature, other.slug === one.slug]).toEqual([false, true])
   })
 
-  test('what was signed meanwhile is answered as it was signed first', async () => {
+  test('returns the earlier signature if another call signed meanwhile', async () => {
     const { start, store } = createService()
     const first = start([createTransfer(0)])
     await first.over
@@ -97,7 +97,7 @@ describe('signing', () => {
     expect(store.rows.signed.size).toBe(2)
   })
 
-  test('a large batch is stored and answered in parts, the first before the last', async () => {
+  test('stores and returns a large batch in parts, the first before the last', async () => {
     const service = createService()
     const first = Promise.withResolvers<void>()
     let parts = 0
@@ -113,7 +113,7 @@ describe('signing', () => {
     expect(outcomes()).toEqual(Array(70).fill('signed'))
   })
 
-  test('items that fell into two batches are both committed', async () => {
+  test('commits items that are in two batches', async () => {
     const service = createService()
     service.signing.limit = 2
     expect(await service.sign(createTransfer(0), createTransfer(1), createTransfer(2))).toEqual(Array(3).fill('signed'))
@@ -121,7 +121,7 @@ describe('signing', () => {
     expect(service.store.rows.signed.size).toBe(3)
   })
 
-  test('the committed winner is answered when another coordinator was first', async () => {
+  test('returns the stored signature if another coordinator was first', async () => {
     const service = createService()
     const { walletId, content } = createTransfer(0)
     const signature = `0x${'77'.repeat(65)}` as const
@@ -135,7 +135,7 @@ describe('signing', () => {
   })
 })
 
-test('an earlier signature that cannot be read fails who asked for it, and nobody whose own is stored', async () => {
+test('an unreadable earlier signature fails only its caller', async () => {
   const service = createService()
   const insertSignings: SignService['store']['insertSignings'] = async (parameters) =>
     (await service.store.insertSignings(parameters)).slice(1)
@@ -146,9 +146,9 @@ test('an earlier signature that cannot be read fails who asked for it, and nobod
   expect(outcomes()).toEqual(['database_unavailable', 'signed'])
 })
 
-/* What a quote and a statement must say is tested at `verifyBatch` and `assertItemSigned`. */
-describe('evidence that does not hold: nothing is stored, and nothing answered', () => {
-  /** Statements that the quote covers, as a lying enclave would have them. */
+/* `verifyBatch` and `assertItemSigned` test the content of quotes and statements. */
+describe('stores and returns nothing for invalid evidence', () => {
+  /** Statements of a lying enclave, covered by the quote. */
   const state = ({ signing }: SignService, changes: Partial<Statement>) => {
     signing.state = (statement) => ({ ...statement, ...changes })
   }
@@ -158,7 +158,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     service.entropy.take = async (count) => (await take(count)).map((one) => ({ ...one, timestamp }))
   }
   const shiftClock = (service: SignService, ms: number) => {
-    // The sample is of the same time: only the clocks of enclave and coordinator differ.
+    // The sample has the same time, so only the clocks of enclave and coordinator differ.
     shiftSamples(service, ms)
     state(service, { signedAt: new Date(NOW + ms).toISOString() })
   }
@@ -168,14 +168,17 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     [5_000, 0],
     [0, 5_000],
     [0, -65_000],
-  ])('clocks that differ by %i ms, and samples of %i ms, are within what verifiers accept', async (clock, sample) => {
-    const service = createService()
-    state(service, { signedAt: new Date(NOW + clock).toISOString() })
-    shiftSamples(service, sample)
-    expect(await service.sign(createTransfer(0))).toEqual(['signed'])
-  })
+  ])(
+    'clocks that differ by %i ms, and samples of %i ms, are within the verifiers’ tolerance',
+    async (clock, sample) => {
+      const service = createService()
+      state(service, { signedAt: new Date(NOW + clock).toISOString() })
+      shiftSamples(service, sample)
+      expect(await service.sign(createTransfer(0))).toEqual(['signed'])
+    },
+  )
 
-  test('the quote is verified for the first and the last time of its statements', async () => {
+  test('verifies the quote for the first and last time of its statements', async () => {
     const service = createService()
     const times = [0, -2_000, 1_000].map((ms) => NOW + ms)
     const left = [...times]
@@ -225,7 +228,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
       'collateral that was issued after the signature',
       'collateral_stale',
       ({ parts, clock, time, signing }) => {
-        // The simulator's collateral is a day old, so it is issued one second after now; the answer comes three seconds later.
+        // The simulator's collateral is a day old, so it is issued one second from now. The response comes three seconds later.
         parts.collateral = createSimulatedCollateralStore({
           simulatorFactory: (at) => createSimulator({ at }),
           clock: { now: () => clock.now() - 3_000 + DAY_MS + 1_000 },
@@ -327,7 +330,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     expect(store.rows.signed.size).toBe(2)
   })
 
-  test('one signature that is not the wallet’s fails alone', async () => {
+  test('a signature of another key fails only its item', async () => {
     const { signing, sign, store } = createService()
     const { digest } = createTransfer(1).content
     signing.state = (statement) =>
@@ -338,7 +341,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     expect(store.rows.signed.size).toBe(1)
   })
 
-  test('a bad batch takes no other with it', async () => {
+  test('an invalid batch does not affect others', async () => {
     const { signing, sign, store } = createService()
     signing.limit = 1
     signing.tamper = (answer) => ({
@@ -350,7 +353,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
   })
 })
 
-test('an enclave that does not know policies is asked once more, with the same samples, only about those', async () => {
+test('if the enclave does not know policies, calls again with them and the same samples, only for those items', async () => {
   const service = createService()
   const calls: { items: readonly SignItem[]; policies: readonly string[] | undefined }[] = []
   const answers: SignItemError[][] = [
@@ -374,8 +377,8 @@ test('an enclave that does not know policies is asked once more, with the same s
   expect(outcomes()).toEqual(['approvals_missing', 'grant_invalid', 'enclave_unavailable'])
 })
 
-describe('samples that the enclave refuses', () => {
-  /** Refuses items with these samples, as an enclave does that has verified them. */
+describe('samples that the enclave rejects', () => {
+  /** Rejects items with these samples, like an enclave that has verified them. */
   function refuseSamples(service: SignService, isRefused: (item: SignItem) => boolean) {
     const calls: (readonly SignItem[])[] = []
     const signItems: SignDeps['enclave']['signItems'] = async (items) => {
@@ -391,7 +394,7 @@ describe('samples that the enclave refuses', () => {
   }
   const valuesOf = (items: readonly SignItem[] = []) => items.map(({ witness }) => witness.valueHex)
 
-  test('one forged sample among several: its job alone is signed again, with another one, and it is counted', async () => {
+  test('only the job with a forged sample is signed again, with another one, and the sample is counted', async () => {
     const service = createService()
     const forged: string[] = []
     const { calls, enclave } = refuseSamples(service, ({ witness }) => forged.includes(witness.valueHex))
@@ -416,7 +419,7 @@ describe('samples that the enclave refuses', () => {
   })
 
   test.each(['entropy_refused', 'entropy_used'] as const)(
-    'an enclave that always answers %s is asked twice',
+    'calls an enclave that always returns %s twice',
     async (error) => {
       const service = createService()
       service.signing.tamper = ({ results, ...answer }) => ({ ...answer, results: results.map(() => ({ error })) })
@@ -426,7 +429,7 @@ describe('samples that the enclave refuses', () => {
     },
   )
 
-  test('no genuine sample can be had: jobs with one are answered, the others fail', async () => {
+  test('without genuine samples, jobs that have one are answered and the others fail', async () => {
     const service = createService()
     const { calls, enclave } = refuseSamples(
       service,
@@ -438,7 +441,7 @@ describe('samples that the enclave refuses', () => {
     expect([outcomes(), calls.length]).toEqual([['signed', 'entropy_unavailable'], 1])
   })
 
-  test('fewer genuine samples than jobs: as many are signed', async () => {
+  test('with fewer genuine samples than jobs, signs that many', async () => {
     const service = createService()
     const { takeVerified } = service.entropy
     service.entropy.takeVerified = () => takeVerified(1)
@@ -449,7 +452,7 @@ describe('samples that the enclave refuses', () => {
     expect(new Set(calls.flatMap(valuesOf)).size).toBe(3)
   })
 
-  test('a round of a beacon that is refused is not sent again: there is no other', async () => {
+  test('does not send a rejected beacon round again, because there is no other', async () => {
     const service = createService()
     const { calls, enclave } = refuseSamples(service, () => true)
     const { take, takeVerified } = service.entropy
@@ -458,7 +461,7 @@ describe('samples that the enclave refuses', () => {
     expect([outcomes(), calls.length]).toEqual([['entropy_unavailable'], 1])
   })
 
-  test('with a log: what is signed with the second sample is logged once, and nothing of the first', async () => {
+  test('with a log: logs the signature with the second sample once, and nothing of the first', async () => {
     const service = createSignService(signatures, { isLogged: true })
     let isFirst = true
     service.enclave.refuse = () => {
@@ -472,15 +475,15 @@ describe('samples that the enclave refuses', () => {
   })
 })
 
-describe('parts that fail', () => {
-  test('no entropy: the enclave is not asked', async () => {
+describe('failing parts', () => {
+  test('does not call the enclave without entropy', async () => {
     const { sign, entropy, signing, store } = createService()
     entropy.isDown = true
     await expect(sign(createTransfer(0))).rejects.toMatchObject({ code: 'entropy_unavailable' })
     expect([signing.calls, store.writes]).toEqual([0, 0])
   })
 
-  test('fewer samples than items: as many are signed, and the others are told', async () => {
+  test('with fewer samples than items, signs that many and fails the others', async () => {
     const { entropy, sign, signing } = createService()
     const { take } = entropy
     entropy.take = () => take(2)
@@ -489,7 +492,7 @@ describe('parts that fail', () => {
     expect(signing.calls).toBe(1)
   })
 
-  test('an opening that the enclave answers twice fails the second of the two, and nothing else', async () => {
+  test('an opening that the enclave returns twice fails only the second item', async () => {
     const { sign, signing, store } = createService()
     let first: (Pick<SignedItemV2, 'subject' | 'opening'> & { hash: string }) | undefined
     signing.stateV2 = (signed) => {
@@ -505,7 +508,7 @@ describe('parts that fail', () => {
     expect(store.rows.signed.size).toBe(4)
   })
 
-  test('collateral that is too large for a block: nothing of version 2 is released', async () => {
+  test('releases nothing of version 2 if the collateral is too large for a block', async () => {
     const service = createService()
     const { current } = service.parts.collateral
     service.parts.collateral = {
@@ -518,7 +521,7 @@ describe('parts that fail', () => {
     expect(service.store.rows.signed.size).toBe(1)
   })
 
-  test('a commit that fails: no signature is answered', async () => {
+  test('returns no signature if the commit fails', async () => {
     const { sign, store, signing } = createService()
     signing.tamper = (answer) => {
       store.isDown = true
@@ -528,7 +531,7 @@ describe('parts that fail', () => {
     expect(store.rows.signed.size).toBe(0)
   })
 
-  test('no report of the coordinator’s own: nothing is released', async () => {
+  test('releases nothing without a report of the coordinator', async () => {
     const { start, selfReport, store } = createService()
     selfReport.isMissing = true
     const { over, settled } = start([createTransfer(0)])
@@ -537,7 +540,7 @@ describe('parts that fail', () => {
     expect(store.writes).toBe(0)
   })
 
-  test('the enclave lost: nothing is stored, and the next call signs', async () => {
+  test('stores nothing if the enclave is lost, and the next call signs', async () => {
     const { start, sign, store } = createService()
     const signItems = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'lost'))
     await expect(start([createTransfer(0)], { enclave: { signItems } }).over).rejects.toMatchObject({
@@ -558,13 +561,13 @@ const leavesOf = ({ logService }: SignService) =>
     }),
   )
 
-/** Ends when nothing more happens without somebody else. */
+/** Resolves when no further work happens without outside action. */
 const settleDown = async () => {
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('signing with a log', () => {
-  test('of every kind: written, cosigned, released, stored with its place in the log, acknowledged', async () => {
+  test('every kind is written, cosigned, released, stored with its place in the log, and acknowledged', async () => {
     const service = createLoggedService()
     const { address } = alice
     const authorization = { chainId: 1, address: `0x${'7a'.repeat(20)}`, nonce: 3 } as const
@@ -599,7 +602,7 @@ describe('signing with a log', () => {
     expect(service.time.delays()).toEqual([])
   })
 
-  test('nothing is asked for before witnesses cosigned, and others gather until it is answered', async () => {
+  test('requests releases only after witnesses cosigned; meanwhile others are gathered', async () => {
     const service = createLoggedService()
     const cosigning = Promise.withResolvers<void>()
     service.logService.beforeCosign = () => cosigning.promise
@@ -613,7 +616,7 @@ describe('signing with a log', () => {
     expect([service.sent.times, outcomes()]).toEqual([1, ['signed']])
   })
 
-  test('witnesses of a vault’s choice that are missing keep no slot', async () => {
+  test('missing witnesses of a vault take no slot', async () => {
     const service = createLoggedService()
     service.logService.beforeCosign = () => new Promise(() => {})
     service.start([createVaultTransfer(0, { witnesses: [witnessKeys[0] ?? ''], quorum: 1 })])
@@ -636,7 +639,7 @@ describe('signing with a log', () => {
     expect(service.sent.times).toBe(1)
   })
 
-  test('requests that others have claimed wait for their answers without a slot', async () => {
+  test('requests with claims of others wait for their result without a slot', async () => {
     const service = createLoggedService()
     const { walletId, content } = createTransfer(0)
     service.logService.claims.set(`${walletId} ${content.digest}`, '00'.repeat(32))
@@ -645,7 +648,7 @@ describe('signing with a log', () => {
     expect(outcomes()).toEqual([undefined])
   })
 
-  test('no witness is asked before entries and claims are written', async () => {
+  test('asks witnesses only after entries and claims are stored', async () => {
     const service = createLoggedService()
     const writing = Promise.withResolvers<void>()
     service.logService.beforeRecord = () => writing.promise
@@ -657,7 +660,7 @@ describe('signing with a log', () => {
     expect(outcomes()).toEqual(['signed'])
   })
 
-  test('items in several batches are asked for in a call each, so that none waits for the quote of another', async () => {
+  test('releases items of several batches in separate calls, so that none waits for another quote', async () => {
     const service = createLoggedService()
     service.signing.limit = 2
     expect(await service.sign(createTransfer(0), createTransfer(1), createTransfer(2))).toEqual(Array(3).fill('signed'))
@@ -689,7 +692,7 @@ describe('signing with a log', () => {
     expect(service.enclave.avoided).toHaveLength(code === 'log_unavailable' ? 2 : 0)
   })
 
-  test('large ones that one note covers are asked for in several calls, so that each answer can be read', async () => {
+  test('splits large releases with one note, so that each response can be read', async () => {
     const service = createLoggedService()
     service.signing.limit = 4
     const large = Array.from({ length: 8 }, (_, nonce) => createTransfer(nonce, { data: `0x${'00'.repeat(128_000)}` }))
@@ -697,10 +700,10 @@ describe('signing with a log', () => {
     expect(service.enclave.requests.flatMap(({ leaves }) => leaves?.length ?? [])).toEqual([4, 4])
   })
 
-  test('of a batch with leaves of other coordinators only our own are asked for', async () => {
+  test('releases only its own leaves of a batch shared with other coordinators', async () => {
     const service = createLoggedService()
     const foreign = createTransfer(7)
-    // As if another coordinator's call had gone into the same batch.
+    // As if another coordinator's call had been part of the same batch.
     const signItems: SignDeps['enclave']['signItems'] = async (items) => {
       const other = { ...items[0], ...foreign.content, kind: 'transaction' } as SignItem
       const { results, ...rest } = await service.enclave.signItems([...items, other])
@@ -713,7 +716,7 @@ describe('signing with a log', () => {
     expect(service.logService.cosigns).toMatchObject([{ size: 1 }])
   })
 
-  test('a policy that the enclave does not know is sent at once, though witnesses keep the others waiting', async () => {
+  test('sends an unknown policy immediately, even if the others wait for witnesses', async () => {
     const service = createLoggedService()
     service.enclave.refuse = ({ vault }, policies) =>
       vault !== undefined && policies === undefined ? { error: 'policy_unknown' } : undefined
@@ -726,7 +729,7 @@ describe('signing with a log', () => {
     expect(outcomes()).toEqual(['signed', 'signed'])
   })
 
-  test('the second call of the two fails: those of the first are answered as they end', async () => {
+  test('if the second call fails, the items of the first are answered', async () => {
     const service = createLoggedService()
     service.enclave.refuse = ({ vault }, policies) => {
       if (policies !== undefined) throw new CoordinatorError('enclave_unavailable', 'down')
@@ -738,7 +741,7 @@ describe('signing with a log', () => {
     ])
   })
 
-  test('a coordinator without witnesses releases nothing, and says why', async () => {
+  test('a coordinator without witnesses releases nothing and logs the reason', async () => {
     const service = createLoggedService()
     const { over, outcomes } = service.start([createTransfer(0)], { signLog: undefined })
     await over
@@ -747,7 +750,7 @@ describe('signing with a log', () => {
     expect(service.log.lines.map(({ level }) => level)).toEqual(['warn'])
   })
 
-  test('an enclave without a log signs as ever, and the logService hears nothing', async () => {
+  test('an enclave without a log signs without the log service', async () => {
     const service = createLoggedService()
     const { signing, selfReport, clock, time } = service
     const plain = createSigningEnclave({ clock, coordinatorKey: selfReport.publicKey, wallets: [alice] })
@@ -760,7 +763,7 @@ describe('signing with a log', () => {
   })
 })
 
-describe('whatever fails after the enclave has signed is dropped, given up, and never asked for again', () => {
+describe('a failure after signing drops the statement, releases its claim, and never requests it', () => {
   const down = new CoordinatorError('database_unavailable', 'the database cannot be reached')
   test.each<[string, string, (service: SignService) => void]>([
     [
@@ -800,19 +803,19 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     await settleDown()
     const leaves = [...service.enclave.dropped]
     expect(leaves).toHaveLength(2)
-    // A message has no claim.
+    // Messages have no claim.
     expect(service.logService.givenUp).toEqual(leaves.slice(0, 1))
     expect([service.enclave.asked(), service.inserted, service.logService.claims.size]).toEqual([[], [], 0])
     service.time.pass(60_000)
     await settleDown()
     expect(service.enclave.asked()).toEqual([])
-    // The caller may try again at once.
+    // The caller may retry immediately.
     const hooks = { beforeRecord: async () => {}, beforeCosign: async () => {} }
     const again = createLoggedService({ logService: Object.assign(service.logService, hooks), store: service.store })
     expect(await again.sign(createTransfer(0))).toEqual(['signed'])
   })
 
-  test('the enclave is gone before it releases: given up, though it may have released, and signed once more', async () => {
+  test('if the enclave is gone before the release, abandons the statement and signs again, even if it was released', async () => {
     const service = createLoggedService()
     const down = new Set<string>()
     service.enclave.beforeRelease = async ({ leaves = [] }) => {
@@ -837,7 +840,7 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     expect(service.enclave.dropped).toHaveLength(6)
   })
 
-  test('it cannot be stored: not acknowledged, so that the enclave reports it', async () => {
+  test('if storing fails, does not acknowledge, so that the enclave reports it', async () => {
     const service = createLoggedService()
     service.store.isDown = true
     expect(await service.sign(createTransfer(0), createTransfer(1))).toEqual(Array(2).fill('database_unavailable'))
@@ -847,7 +850,7 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
     expect(service.enclave.requests.flatMap(({ acknowledge }) => acknowledge ?? [])).toEqual([])
   })
 
-  test('an earlier signature was stored meanwhile: it is answered, and ours is not acknowledged', async () => {
+  test('returns an earlier signature that was stored meanwhile, and does not acknowledge its own', async () => {
     const service = createLoggedService()
     expect(await service.sign(createTransfer(0))).toEqual(['signed'])
     service.logService.claims.clear()
@@ -858,7 +861,7 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
   })
 
   test.each(['beforeRecord', 'beforeCosign'] as const)(
-    '%s takes longer than 10 s: told, and what comes later is left',
+    '%s takes longer than 10 s: callers get an error, and the late result is dropped',
     async (hook) => {
       const service = createLoggedService()
       const late = Promise.withResolvers<void>()
@@ -894,7 +897,7 @@ describe('whatever fails after the enclave has signed is dropped, given up, and 
   })
 })
 
-describe('one that does not hold does not fail the others', () => {
+describe('an invalid one does not fail the others', () => {
   const editEntry = (service: SignService, edit: (entry: Uint8Array) => Uint8Array) => {
     service.enclave.tamperSigned = ({ log, ...answer }) => ({
       ...answer,
@@ -959,7 +962,7 @@ describe('one that does not hold does not fail the others', () => {
   })
 })
 
-describe('a statement that is dated by a wrong clock is dropped, not given away', () => {
+describe('drops a statement with a wrong date instead of releasing it', () => {
   test.each([
     ['5 s ahead', 5_000, 'signed'],
     ['more than that ahead', 5_001, 'attestation_invalid'],
@@ -980,7 +983,7 @@ describe('a statement that is dated by a wrong clock is dropped, not given away'
   })
 })
 
-describe('two who ask for the same digest', () => {
+describe('two requests for the same digest', () => {
   const winner = { signature: `0x${'77'.repeat(65)}`, slug: 'AAAAAAAAAAAAAAAAAAAAAA' } as const
   function createLoser() {
     const service = createLoggedService()
@@ -989,7 +992,7 @@ describe('two who ask for the same digest', () => {
     return service
   }
 
-  test('the one who was later gets the other’s signature, once it is stored; its own is dropped', async () => {
+  test('the later one gets the other’s stored signature, and its own is dropped', async () => {
     const service = createLoser()
     service.found.push(undefined, undefined, winner)
     const { over, settled, outcomes } = service.start([createTransfer(0), createTransfer(1)])
@@ -1022,7 +1025,7 @@ describe('two who ask for the same digest', () => {
     expect(service.enclave.asked()).toEqual([])
   })
 
-  test('through two coordinators at once: one signature is stored, and both get it', async () => {
+  test('through two coordinators at once: one signature is stored, and both return it', async () => {
     const logService = createFakeLogService()
     const first = createLoggedService({ logService })
     const second = createLoggedService({ logService, store: first.store })
@@ -1048,10 +1051,10 @@ describe('two who ask for the same digest', () => {
   })
 })
 
-describe('a vault that asks for witnesses of its own', () => {
+describe('a vault with its own witnesses', () => {
   const need = { witnesses: witnessKeys.slice(0, 1), quorum: 1 }
 
-  test('waits for them; who needs no such witness does not', async () => {
+  test('waits for them; requests without this rule do not', async () => {
     const service = createLoggedService()
     const missing = Promise.withResolvers<void>()
     service.logService.beforeCosign = async ({ needs }) => {
@@ -1070,7 +1073,7 @@ describe('a vault that asks for witnesses of its own', () => {
     expect(outcomes()).toEqual(Array(3).fill('signed'))
   })
 
-  test('fails alone when they do not cosign', async () => {
+  test('only its requests fail if they do not cosign', async () => {
     const service = createLoggedService()
     service.logService.beforeCosign = async ({ needs }) => {
       if (needs !== undefined) throw unavailable()

@@ -8,7 +8,7 @@ import { createVaultRules } from './vaultRules.ts'
 const NOW = Date.parse('2026-06-15T12:00:00.000Z')
 const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', approvals: 0 } as const
 
-describe('rules before a sample is spent', () => {
+describe('rules checked before a sample is used', () => {
   const clock = createFakeClock(NOW)
   const satellite = {
     kind: 'satellite',
@@ -34,7 +34,7 @@ describe('rules before a sample is spent', () => {
       by.assertAllowed({ vault: { policy, rules: by.read(policy) }, content })
     }
 
-  test('a schedule is judged by the latest sample that there can be', () => {
+  test('checks a schedule with the latest possible sample', () => {
     expect(ask(0)).not.toThrow()
     expect(ask(1)).toThrow(expect.objectContaining({ code: 'policy_refused' }))
     clock.advance(3_595_000)
@@ -52,14 +52,14 @@ describe('rules before a sample is spent', () => {
     )
   })
 
-  test('without a vault, and for an address, there are none', () => {
+  test('without a vault, and for an address, there are no rules', () => {
     const content = { kind: 'address', digest: `0x${'00'.repeat(32)}` } as const
     expect(() => rules.assertAllowed({ content })).not.toThrow()
     const vault = { policy: { hash: toHex(hashPolicy(scheduled)), text }, rules: scheduled }
     expect(() => rules.assertAllowed({ content, vault })).not.toThrow()
   })
 
-  test('a policy is parsed once for all requests of its vault', () => {
+  test('parses a policy once for all requests of its vault', () => {
     const policy = { hash: toHex(hashPolicy(scheduled)), text }
     expect(rules.read(policy)).toEqual(scheduled)
     expect(rules.read({ ...policy })).toBe(rules.read(policy))

@@ -12,7 +12,7 @@ const simulator = createReceiptSimulator()
 const { records, collateral, anchors, cid, bytes } = await simulator.issue({ signedAt })
 const { roots, mockEntropyKeys } = simulator
 
-/** What the enclave answers, with something after its quote. */
+/** The enclave's response, with bytes appended to its quote. */
 function toBatch(trailing: string): SignedBatch {
   const { bootId, sequence, previous, quoteHex } = records.batch
   const leaves = [toHex(hashLeaf(records.statement))]
@@ -39,7 +39,7 @@ function verify(batch: SignedBatch) {
   return createTestVerifier()(batch, terms, use)
 }
 
-test('calls that share a quote share its judgement, also when they have copies of the batch', async () => {
+test('calls that share a quote share its verification, even with copies of the batch', async () => {
   const verifyBatch = createTestVerifier()
   const first = verifyBatch(toBatch(''), terms, use)
   expect(verifyBatch(toBatch(''), { ...terms }, { ...use, isReleased: true })).toBe(first)
@@ -70,7 +70,7 @@ test.each<[string, Parameters<ReturnType<typeof createTestVerifier>>]>([
   expect(await verifyBatch(batch, terms, use)).toBe(good)
 })
 
-test('another log is judged anew', async () => {
+test('verifies again for another log', async () => {
   const verifyBatch = createTestVerifier()
   const [first, second] = await Promise.all(
     [undefined, 'log'].map((logKey) => verifyBatch(batch, terms, { ...use, logKey })),
@@ -78,21 +78,21 @@ test('another log is judged anew', async () => {
   expect([first?.logKey, second?.logKey]).toEqual([undefined, 'log'])
 })
 
-test.each([0, 1, 4096])('a quote with %i zero bytes after it gives the same receipt, to the byte', async (zeros) => {
+test.each([0, 1, 4096])('a quote with %i trailing zero bytes gives the same receipt, byte for byte', async (zeros) => {
   const { quote } = await verify(toBatch('00'.repeat(zeros)))
   const made = canonicalBytes(assemble({ ...records, batch: { ...records.batch, quoteHex: toHex(quote) } }))
   expect(toCid(made)).toBe(cid)
   expect(made).toEqual(bytes)
 })
 
-test.each(['01', '0001', '0100'])('bytes after a quote that are not zero are refused: %s', async (trailing) => {
+test.each(['01', '0001', '0100'])('rejects trailing bytes other than zero: %s', async (trailing) => {
   await expect(verify(toBatch(trailing))).rejects.toMatchObject({
     code: 'attestation_invalid',
     details: 'trailing_bytes',
   })
 })
 
-test('a receipt from before, with zeros after its quote, is judged as it always was', async () => {
+test('an earlier receipt with zeros after its quote verifies as before', async () => {
   const quoteHex = `${records.batch.quoteHex}${'00'.repeat(4096)}`
   const old = canonicalBytes(assemble({ ...records, batch: { ...records.batch, quoteHex } }))
   const check = await checkReceipt(old, collateral, { roots, mockEntropyKeys, anchors, cid: toCid(old) })

@@ -21,7 +21,7 @@ describe('collateral in the database', () => {
   const down = async () => {
     throw new ServiceError('down', 'down')
   }
-  /** A coordinator of its own on the same database. */
+  /** Another coordinator on the same database. */
   const boot = (fetchCollateral: () => Promise<ReturnType<typeof simulator.collateral>>) =>
     createCollateralStore({
       fetchCollateral,
@@ -30,7 +30,7 @@ describe('collateral in the database', () => {
       ...createManualTime(start),
     })
 
-  test('a restart while Intel’s service is down has what the last process fetched', async () => {
+  test('after a restart while Intel’s service is down, uses what the last process fetched', async () => {
     const first = boot(async () => simulator.collateral())
     const { hash } = await first.current(platform)
     await first.stop()
@@ -39,13 +39,13 @@ describe('collateral in the database', () => {
     await second.stop()
   })
 
-  test('without anything in the database it is collateral_stale, as before', async () => {
+  test('returns collateral_stale if the database has none', async () => {
     const store = boot(down)
     await expect(store.current(platform)).rejects.toMatchObject({ code: 'collateral_stale' })
     await store.stop()
   })
 
-  test('bytes that somebody changed are not used', async () => {
+  test('does not use changed bytes', async () => {
     const cache = createCollateralCache(subject.database.db)
     const first = boot(async () => simulator.collateral())
     const { bytes } = await first.current(platform)
@@ -57,7 +57,7 @@ describe('collateral in the database', () => {
     await second.stop()
   })
 
-  test('one row for each platform, the newest', async () => {
+  test('stores one row per platform, the newest', async () => {
     const cache = createCollateralCache(subject.database.db)
     const other = { ...platform, ca: 'processor' } as const
     for (const [at, byte] of [

@@ -38,27 +38,24 @@ describe('toDatabaseError', () => {
     expect(toDatabaseError(new Error(message))).toMatchObject({ code: 'database_unavailable' })
   })
 
-  test('a refusal by every address of a host is one too', () => {
+  test('treats a refusal by every address of a host as unavailable', () => {
     expect(toDatabaseError(new AggregateError([withCode('ECONNREFUSED')]))).toMatchObject({
       code: 'database_unavailable',
     })
   })
 
-  test.each(['23505', '23503', '23001', '42P01', '40P01', '22P02', '57P0', '080061'])(
-    '%s passes on as it is',
-    (code) => {
-      const error = withCode(code)
-      expect(toDatabaseError(error)).toBe(error)
-    },
-  )
+  test.each(['23505', '23503', '23001', '42P01', '40P01', '22P02', '57P0', '080061'])('passes on %s', (code) => {
+    const error = withCode(code)
+    expect(toDatabaseError(error)).toBe(error)
+  })
 
-  test('so do our own errors, and what is no error', () => {
+  test('passes on our own errors and values that are not errors', () => {
     const error = new CoordinatorError('key_binding_mismatch', 'Connection terminated')
     expect(toDatabaseError(error)).toBe(error)
     expect(toDatabaseError('Connection terminated')).toBe('Connection terminated')
   })
 
-  test('what the driver said stays inside', () => {
+  test('does not pass on the driver’s message', () => {
     const error = toDatabaseError(
       Object.assign(new Error('password authentication failed for user "x"'), { code: '28P01' }),
     )

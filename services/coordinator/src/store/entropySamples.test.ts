@@ -22,13 +22,13 @@ describe('old claims', () => {
   afterAll(() => subject?.stop())
   beforeEach(async () => {
     await sql`delete from entropy_samples`.execute(db)
-    // Each test begins when the database is due to be looked at.
+    // Each test starts when the next deletion is due.
     now += 2 * HOUR
   })
 
   const claimOne = (at: number) => claimSamples([createTestWitness()], at)
 
-  /** Claims as they are when nobody has looked for long. */
+  /** Claims that have accumulated for a long time. */
   async function insertClaims(count: number, claimedAt: number) {
     const hashes = Array.from({ length: count }, () => randomBytes(32).toString('hex'))
     await sql`insert into entropy_samples (entropy_hash, claimed_at)
@@ -42,14 +42,14 @@ describe('old claims', () => {
     return rows[0]?.count ?? 0
   }
 
-  test('older than a day go with the next claim; younger ones stay, to the second', async () => {
+  test('are deleted with the next claim after a day, to the second', async () => {
     await insertClaims(3, now - DAY - 1_000)
     await insertClaims(2, now - DAY + 1_000)
     expect(await claimOne(now)).toHaveLength(1)
     expect(await countClaims()).toBe(3)
   })
 
-  test('are looked for once an hour', async () => {
+  test('are searched once an hour', async () => {
     await claimOne(now)
     await insertClaims(3, now - 2 * DAY)
     await claimOne(now + HOUR - 1)
@@ -58,7 +58,7 @@ describe('old claims', () => {
     expect(await countClaims()).toBe(3)
   })
 
-  test('go a bounded number at a time, and at every claim while there are more', async () => {
+  test('are deleted in limited batches, with every claim while there are more', async () => {
     await insertClaims(4_096 + 5, now - 2 * DAY)
     await claimOne(now)
     expect(await countClaims()).toBe(5 + 1)
@@ -69,7 +69,7 @@ describe('old claims', () => {
     expect(await countClaims()).toBe(4)
   })
 
-  test('a sample whose claim is deleted in this very claim is not given out', async () => {
+  test('does not return a sample whose claim is deleted in the same call', async () => {
     const witness = createTestWitness()
     await claimSamples([witness], now)
     await sql`update entropy_samples set claimed_at = ${new Date(now - 2 * DAY)}::timestamptz`.execute(db)
@@ -77,19 +77,19 @@ describe('old claims', () => {
     expect(await countClaims()).toBe(0)
   })
 
-  test('a coordinator whose clock runs ahead forgets nothing', async () => {
+  test('a coordinator whose clock runs ahead deletes none', async () => {
     const realNow = Date.now()
     await insertClaims(3, realNow)
     await claimOne(realNow + 30 * DAY)
     expect(await countClaims()).toBe(4)
-    // Put right, it need not wait for 30 days until it deletes the next.
+    // After a correction it need not wait 30 days for the next deletion.
     await insertClaims(2, realNow - 2 * DAY)
     await claimOne(realNow)
     expect(await countClaims()).toBe(5)
     now = realNow
   })
 
-  test('claims go on where the deletion fails', async () => {
+  test('claims succeed even if the deletion fails', async () => {
     await sql`create function refuse_pruning() returns trigger language plpgsql as
       $$ begin raise exception 'not now'; end $$`.execute(db)
     await sql`create trigger refuse_pruning before delete on entropy_samples
@@ -103,7 +103,7 @@ describe('old claims', () => {
     }
   })
 
-  test('two coordinators delete side by side', async () => {
+  test('two coordinators can delete concurrently', async () => {
     await insertClaims(6_000, NOW - 2 * DAY)
     const other = await openDatabase(subject.options)
     try {

@@ -5,7 +5,7 @@ import { randomHex, startTestStore, type TestStore } from '../../test/store/stor
 import { createLogStore } from './logs.ts'
 import { type Database, openDatabase } from './openDatabase.ts'
 
-describe('what one coordinator does at a time for a log', () => {
+describe('exclusive work on a log', () => {
   let subject: TestStore
   let other: Database
   beforeAll(async () => {
@@ -17,10 +17,10 @@ describe('what one coordinator does at a time for a log', () => {
     await subject.stop()
   })
 
-  /** One that waits for as long as the others need, on a busy machine too. */
+  /** A coordinator that waits long enough for the others, even on a busy machine. */
   const createPatient = (database: Database) => createLogStore(database, { askerWaitMs: 25_000 })
 
-  /** Begins, and says when it runs; ends when told. */
+  /** Starts, reports when it runs, and ends on request. */
   function hold(hash: string, database = subject.database) {
     const { promise: running, resolve: begin } = Promise.withResolvers<void>()
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -31,7 +31,7 @@ describe('what one coordinator does at a time for a log', () => {
     return { running, release, done }
   }
 
-  test('waits for the other, and begins when it ends', async () => {
+  test('waits for the other to end', async () => {
     const hash = randomHex(32)
     const events: string[] = []
     const first = hold(hash)
@@ -44,7 +44,7 @@ describe('what one coordinator does at a time for a log', () => {
     expect(events).toEqual(['first', 'second'])
   })
 
-  test('of 20 at once no two overlap, and each gives its own result', async () => {
+  test('20 concurrent runs never overlap, and each returns its own result', async () => {
     const hash = randomHex(32)
     let running = 0
     let most = 0
@@ -63,7 +63,7 @@ describe('what one coordinator does at a time for a log', () => {
     expect(results).toEqual(Array.from({ length: 20 }, (_, index) => index))
   })
 
-  test('other logs do not wait, nor does what is appended to this one', async () => {
+  test('delays neither other logs nor appends to the same log', async () => {
     const log = createTestLog()
     const first = hold(log.hash)
     await first.running
@@ -75,7 +75,7 @@ describe('what one coordinator does at a time for a log', () => {
     await Promise.all([first.done, second.done])
   })
 
-  test('one that waited two seconds for a frozen holder runs all the same', async () => {
+  test('runs anyway after two seconds of waiting for a frozen holder', async () => {
     const hash = randomHex(32)
     const frozen = hold(hash)
     await frozen.running
@@ -87,7 +87,7 @@ describe('what one coordinator does at a time for a log', () => {
     expect(events).toEqual(['waited', 'held'])
   })
 
-  test('a holder whose connection is cut loses the lock, and not its result', async () => {
+  test('a holder whose connection is cut loses the lock but not its result', async () => {
     const hash = randomHex(32)
     const { promise: cut, resolve } = Promise.withResolvers<void>()
     const first = createLogStore(subject.database).exclusively(hash, async () => {
@@ -102,14 +102,14 @@ describe('what one coordinator does at a time for a log', () => {
     await expect(first).resolves.toBe('cosigned')
   })
 
-  test('a failure goes to the caller, and frees the lock', async () => {
+  test('passes on a failure and releases the lock', async () => {
     const hash = randomHex(32)
     const failure = new Error('no witness')
     await expect(subject.logStore.exclusively(hash, () => Promise.reject(failure))).rejects.toBe(failure)
     expect(await countLocks(hash, true)).toBe(0)
   })
 
-  test('a database that is gone is unavailable, and nothing runs', async () => {
+  test('returns database_unavailable without running if the database is down', async () => {
     const gone = await openDatabase(subject.options)
     const store = createLogStore(gone)
     await gone.close()
@@ -122,7 +122,7 @@ describe('what one coordinator does at a time for a log', () => {
   })
 
   const LOCK = 0x6c_6f_67_02
-  /** As pg_locks shows it: without a sign. */
+  /** In the unsigned form of pg_locks. */
   const toKey = (hash: string) => Number.parseInt(hash.slice(0, 8), 16)
 
   async function countLocks(hash: string, isGranted: boolean): Promise<number> {

@@ -10,7 +10,7 @@ type Batch = {
   end(): void
 }
 
-/** Batches that are answered by hand. */
+/** Batches that the test answers. */
 function createManual(changes: Partial<GathererParameters<number, string>> = {}) {
   const batches: Batch[] = []
   const gatherer = createGatherer<number, string>({
@@ -36,7 +36,7 @@ function createManual(changes: Partial<GathererParameters<number, string>> = {})
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('requests of one turn go out together; those that come meanwhile share the next', async () => {
+test('requests of one turn are sent together; those that arrive meanwhile share the next batch', async () => {
   const { gatherer, batches } = createManual()
   const first = [1, 2].map((request) => gatherer.add(request))
   await turn()
@@ -51,7 +51,7 @@ test('requests of one turn go out together; those that come meanwhile share the 
   await Promise.all(second)
 })
 
-test('where slots become fewer, nothing more goes out until enough batches are over', async () => {
+test('if the number of slots drops, sends nothing until enough batches have ended', async () => {
   let slots = 2
   const { gatherer, batches } = createManual({ slots: () => slots })
   const answers: Promise<string>[] = []
@@ -74,7 +74,7 @@ test('where slots become fewer, nothing more goes out until enough batches are o
   await Promise.all(answers)
 })
 
-test('a slot is free as soon as the enclave has answered, once', async () => {
+test('a slot is freed once, as soon as the enclave has answered', async () => {
   const { gatherer, batches } = createManual()
   const first = gatherer.add(1)
   await turn()
@@ -95,7 +95,7 @@ test('a slot is free as soon as the enclave has answered, once', async () => {
   expect(await last).toBe('signed 4')
 })
 
-test('no more than the slots are out at one time, and no more than the limit in one', async () => {
+test('limits the concurrent batches and the requests per batch', async () => {
   const { gatherer, batches } = createManual({ slots: 2, limit: 3 })
   const all = Array.from({ length: 8 }, (_, request) => gatherer.add(request))
   await turn()
@@ -107,7 +107,7 @@ test('no more than the slots are out at one time, and no more than the limit in 
   expect(await Promise.all(all)).toHaveLength(8)
 })
 
-test('50 identical requests under way are one', async () => {
+test('50 identical pending requests are one', async () => {
   const { gatherer, batches } = createManual()
   const all = Array.from({ length: 50 }, () => gatherer.add(7))
   await turn()
@@ -117,7 +117,7 @@ test('50 identical requests under way are one', async () => {
   expect(new Set(await Promise.all([...all, late]))).toEqual(new Set(['signed 7']))
 })
 
-test('a bad request fails alone; a lost batch fails all of its own and no other', async () => {
+test('an invalid request fails alone; a lost batch fails all its requests and no others', async () => {
   const { gatherer, batches } = createManual()
   const [good, bad] = [gatherer.add(1), gatherer.add(-1)]
   await turn()
@@ -134,7 +134,7 @@ test('a bad request fails alone; a lost batch fails all of its own and no other'
   expect(await next).toBe('signed 2')
 })
 
-test('a request is answered when its part is done, and once; one that is forgotten is told', async () => {
+test('answers a request once, when its part is done; an unanswered one fails', async () => {
   const { gatherer, batches } = createManual()
   const [first, second, forgotten] = [1, 2, 3].map((request) => gatherer.add(request))
   await turn()
@@ -147,7 +147,7 @@ test('a request is answered when its part is done, and once; one that is forgott
   await expect(forgotten).rejects.toThrow('a request got no answer')
 })
 
-test('without a key each request is answered for itself', async () => {
+test('without a key each request is answered separately', async () => {
   const seen: object[] = []
   const gatherer = createGatherer<object, number>({
     limit: 8,
@@ -159,7 +159,7 @@ test('without a key each request is answered for itself', async () => {
   expect(await Promise.all([gatherer.add({}), gatherer.add({})])).toEqual([1, 2])
 })
 
-test('stopping refuses new requests and waits for those under way', async () => {
+test('stop rejects new requests and waits for pending ones', async () => {
   const { gatherer, batches } = createManual()
   const pending = gatherer.add(1)
   await turn()
@@ -170,7 +170,7 @@ test('stopping refuses new requests and waits for those under way', async () => 
   expect(await pending).toBe('signed 1')
 })
 
-test('a batch holds no more weight than its limit, and one that is heavier goes alone', async () => {
+test('limits the weight of a batch; a heavier request is sent alone', async () => {
   const { gatherer, batches } = createManual({ weight: { of: (request) => request, limit: 10 }, slots: 9 })
   const all = [4, 5, 2, 30, 1, 9].map((request) => gatherer.add(request))
   await turn()

@@ -14,7 +14,7 @@ test('calls of one turn share a run, and each gets its own answer', async () => 
   expect(run).toHaveBeenCalledTimes(1)
 })
 
-test('calls that come while a run is under way wait for the next', async () => {
+test('calls that arrive during a run wait for the next', async () => {
   const first = Promise.withResolvers<void>()
   const run = vi.fn(async (asked: readonly Asked[]) => {
     if (asked[0]?.number === 0) await first.promise
@@ -29,28 +29,28 @@ test('calls that come while a run is under way wait for the next', async () => {
   expect(run.mock.calls.map(([asked]) => asked.length)).toEqual([1, 2])
 })
 
-test('a run has 256 calls at most', async () => {
+test('a run has at most 256 calls', async () => {
   const run = vi.fn(double)
   await Promise.all(list(600).map(gatherCalls(run)))
   expect(run.mock.calls.map(([asked]) => asked.length)).toEqual([256, 256, 88])
 })
 
-test('a run has as many as it may, by number and by weight', async () => {
+test('limits a run by number and weight', async () => {
   const run = vi.fn(double)
   const sizes = () => run.mock.calls.splice(0).map(([asked]) => asked.length)
   await Promise.all(list(6).map(gatherCalls(run, { limit: 4 })))
   expect(sizes()).toEqual([4, 2])
   await Promise.all(list(6).map(gatherCalls(run, { weight: { of: ({ number }) => number, limit: 4 } })))
-  // 0 + 1 + 2, 3, 4, and 5, which is too much even alone.
+  // 0 + 1 + 2, 3, 4, and 5, which exceeds the limit by itself.
   expect(sizes()).toEqual([3, 1, 1, 1])
 })
 
-test('equal requests are answered each', async () => {
+test('answers equal requests separately', async () => {
   const call = gatherCalls(double)
   expect(await Promise.all([call({ number: 3 }), call({ number: 3 })])).toEqual([6, 6])
 })
 
-test('a bad one fails alone', async () => {
+test('an invalid one fails alone', async () => {
   const call = gatherCalls(async (asked: readonly Asked[]) => {
     if (asked.some(({ number }) => number === 2)) throw new Error('two is bad')
     return double(asked)
@@ -64,7 +64,7 @@ test('a bad one fails alone', async () => {
   ])
 })
 
-test('a database that is away is asked once, for all', async () => {
+test('calls an unavailable database once for all', async () => {
   const run = vi.fn(async (): Promise<number[]> => {
     throw new CoordinatorError('database_unavailable', 'the database is unavailable')
   })
@@ -73,7 +73,7 @@ test('a database that is away is asked once, for all', async () => {
   expect(run).toHaveBeenCalledTimes(1)
 })
 
-test('what was too much for the database at once is asked in halves, and in more again when these succeed', async () => {
+test('splits a run that is too large for the database, and increases the size after successes', async () => {
   const run = vi.fn(async (asked: readonly Asked[]) => {
     if (asked.length > 2) throw new CoordinatorError('database_unavailable', 'the database is unavailable')
     return double(asked)
@@ -88,7 +88,7 @@ test('what was too much for the database at once is asked in halves, and in more
   expect(run.mock.calls.map(([asked]) => asked.length)).toEqual([8, 4, 2, 4, 2, 4, 2, 2])
 })
 
-test('a bad one among parts fails alone', async () => {
+test('an invalid one among parts fails alone', async () => {
   let isAway = true
   const call = gatherCalls(async (asked: readonly Asked[]) => {
     if (isAway) throw new CoordinatorError('database_unavailable', 'the database is unavailable')

@@ -13,7 +13,7 @@ import { countOpenProofs, listProofs } from './proofs.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Wallet } from './wallets.ts'
 
-describe('what an operator sees, and what the sweep finds', () => {
+describe('queries for operators and the sweep', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe('what an operator sees, and what the sweep finds', () => {
     return (await query.execute(subject.database.db)).rows.flatMap(({ slugs }) => slugs)
   }
 
-  test('open proofs are counted by status, with the age of the oldest', async () => {
+  test('counts open proofs by status, with the age of the oldest', async () => {
     await sign(NOW)
     await sign(NOW - 5_000)
     expect(await countOpenProofs(subject.database.db)).toEqual([
@@ -41,7 +41,7 @@ describe('what an operator sees, and what the sweep finds', () => {
     ])
   })
 
-  test('proofs are listed by status, the oldest first, up to the limit', async () => {
+  test('lists proofs by status, oldest first, up to the limit', async () => {
     const slug = await sign(NOW - 60_000)
     const [first, ...rest] = await listProofs(subject.database.db, { status: 'pending_pin', limit: 1 })
     expect(first).toEqual({
@@ -57,7 +57,7 @@ describe('what an operator sees, and what the sweep finds', () => {
     expect(await listProofs(subject.database.db, { status: 'complete', limit: 9 })).toEqual([])
   })
 
-  test('a proof whose job was lost gets another, once; one with a job does not', async () => {
+  test('a proof whose job was lost gets one new job; one with a job gets none', async () => {
     const { database, jobs } = subject
     const slug = await sign(NOW - 30_000)
     await sql`delete from pgboss.job where data -> 'slugs' ? ${slug}`.execute(database.db)
@@ -72,14 +72,14 @@ describe('what an operator sees, and what the sweep finds', () => {
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins: 0 })
   })
 
-  test('a proof that is just being signed is left alone', async () => {
+  test('ignores a proof that was just signed', async () => {
     const { database, jobs } = subject
     const slug = await sign(NOW + 1_000)
     await sql`delete from pgboss.job where data -> 'slugs' ? ${slug}`.execute(database.db)
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins: 0 })
   })
 
-  test('what is pinned and due gets one publish job, however often it is looked for', async () => {
+  test('pinned and due proofs get one publish job after any number of sweeps', async () => {
     const { database, jobs } = subject
     const slug = await sign(NOW)
     await pinRows(database.db, [slug], { now: NOW })

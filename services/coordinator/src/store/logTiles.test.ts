@@ -27,7 +27,7 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
       (a, b) => a - b,
     )) {
       const entries = log.entries.slice(from, to)
-      // Roots of each size would take minutes to compute, and are not what is read here.
+      // The expected roots are constants, because computing them would take minutes.
       const checkpoint = { size: to, root: new Uint8Array(32), note: `${to}` }
       const { origin, key, bootId } = log
       const rest = { claims: [], claimMs: CLAIM_MS, now: NOW }
@@ -45,9 +45,9 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
     )
   }
 
-  test.each(sizes)('the tiles of %i entries are those computed in memory', async (size) => {
+  test.each(sizes)('the tiles of %i entries equal those computed in memory', async (size) => {
     const all = listTiles({ size })
-    // Of level 0 the first and the last few.
+    // Of level 0 only the first and last few.
     const tiles = all.filter(({ level }, place) => level > 0 || place < 3 || place > all.length - 6)
     const read = await subject.logStore.readTiles(log.hash, tiles)
     for (const [place, tile] of tiles.entries()) {
@@ -58,7 +58,7 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
     expect(bundle && decodeBundle(bundle, last.width)).toEqual(log.entries.slice(last.index * 256, size))
   })
 
-  test('a tile beyond the end is not there', async () => {
+  test('there is no tile beyond the end', async () => {
     for (const tile of [
       { level: 0, index: 256, width: 2 },
       { level: 0, index: 257, width: 1 },
@@ -70,19 +70,19 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
     }
   })
 
-  test.each([1, 2, 3, 255, 256, 257, 300])('every entry of %i has its proof', async (size) => {
+  test.each([1, 2, 3, 255, 256, 257, 300])('every entry of %i has a proof', async (size) => {
     const fetchNodes = createNodeReader(subject.database.db)
     const readLeaf = createLeafReader(leaves.slice(0, size))
     for (let index = 0; index < size; index++) {
       const nodes = listInclusionNodes({ index, size })
       const readNode = await fetchNodes(log.hash, nodes)
       expect(createInclusionProof(readNode, { index, size })).toEqual(createInclusionProof(readLeaf, { index, size }))
-      // A node that is kept keeps nothing of what it was read with.
+      // A cached node doesn't keep the bytes that it was read with.
       for (const node of nodes) expect(readNode(node).buffer.byteLength).toBe(32)
     }
   })
 
-  test('proofs in large trees hold, from nodes that several share', async () => {
+  test('proofs in large trees verify, with shared nodes', async () => {
     const fetchNodes = createNodeReader(subject.database.db)
     for (const size of [1_000, 65_536, 65_537]) {
       const root = hashTree(leaves.slice(0, size))
@@ -95,7 +95,7 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
     }
   })
 
-  test('a node that others push out meanwhile is still answered', async () => {
+  test('returns a node that others evict meanwhile', async () => {
     const fetchNodes = createNodeReader(subject.database.db, 1)
     const [shared, ...others] = [0, 1, 2].map((index) => ({ level: 0, index }))
     if (shared === undefined) throw new Error('there are three')
@@ -105,7 +105,7 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
     expect(others.map((other, place) => readers[place]?.(other))).toEqual(leaves.slice(1, 3))
   })
 
-  test('a node beyond the end is not there, and is there once it is written', async () => {
+  test('a node beyond the end is missing until it is stored', async () => {
     const fetchNodes = createNodeReader(subject.database.db)
     const node = { level: 1, index: 32_768 }
     await expect(fetchNodes(log.hash, [node])).rejects.toThrow('not all there')

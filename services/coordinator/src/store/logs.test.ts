@@ -40,7 +40,7 @@ describe('logs', () => {
   /** How many rows of each table are read meanwhile. */
   function countRead(tables: readonly string[], run: (logStore: LogStore) => Promise<void>) {
     return subject.database.db.transaction().execute(async (transaction) => {
-      // With what the connection has not reported yet of earlier transactions.
+      // Includes earlier transactions that the connection has not reported yet.
       const count = async () => {
         const { rows } = await sql<{ name: string; read: number }>`
           select relname as name, (coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0))::int as read
@@ -54,7 +54,7 @@ describe('logs', () => {
   }
 
   describe('entries', () => {
-    test('are written once, and read as they were', async () => {
+    test('are stored once and read unchanged', async () => {
       log.fill(9)
       expect(await append({ to: 4 })).toEqual({ lost: [] })
       expect(await append({ from: 4 })).toEqual({ lost: [] })
@@ -64,7 +64,7 @@ describe('logs', () => {
       expect(await readEntries(11)).toBeUndefined()
     })
 
-    test('with a gap before them are refused whole, and the first that is missing is named', async () => {
+    test('are rejected as a whole after a gap, with the first missing index', async () => {
       log.fill(9)
       const claim = createTestClaim(wallet.id)
       expect(await append({ from: 3, claims: [claim] })).toEqual({ missing: 0 })
@@ -78,7 +78,7 @@ describe('logs', () => {
     test.each([
       ['an entry', 3, { from: 0 }],
       ['the last of those that are there', 5, { from: 5 }],
-    ])('that differ from what is written are refused: %s', async (_, index, range) => {
+    ])('are rejected if they differ from the stored ones: %s', async (_, index, range) => {
       log.fill(5)
       await append()
       log.fill(3)
@@ -93,7 +93,7 @@ describe('logs', () => {
       expect(await readEntries(7)).toBeUndefined()
     })
 
-    test('under another key, or with another root of a size, are refused', async () => {
+    test('are rejected under another key, or with another root of the same size', async () => {
       log.fill(2)
       await append()
       const same = log.toAppend()
@@ -105,7 +105,7 @@ describe('logs', () => {
       expect(await subject.logStore.findLogHead(log.hash)).toMatchObject({ written: { note: log.toNote(3) } })
     })
 
-    test('are one row for each append and tile; a checkpoint in between is another', async () => {
+    test('are one row per append and tile; a checkpoint in between is another', async () => {
       log.fill(519)
       await append({ to: 250 })
       await append({ from: 250 })
@@ -127,7 +127,7 @@ describe('logs', () => {
       expect(read).toEqual(log.entries)
     })
 
-    test('of any part are compared with what is written, wherever that was cut', async () => {
+    test('are compared with stored ones in any pieces', async () => {
       log.fill(600)
       for (const to of [1, 40, 300, 301, 513, 601]) await append({ from: 0, to })
       for (const [from, to] of [
@@ -151,13 +151,13 @@ describe('logs', () => {
     test.each([
       ['too few for the checkpoint', { entries: [] }],
       ['of another length', { entries: [new Uint8Array(56), new Uint8Array(58), new Uint8Array(57)] }],
-    ])('that are none are refused: %s', async (_, change) => {
+    ])('are rejected if malformed: %s', async (_, change) => {
       log.fill(2)
       await expect(subject.logStore.appendLog({ ...log.toAppend(), ...change })).rejects.toThrow()
       expect(await subject.logStore.findLogHead(log.hash)).toBeUndefined()
     })
 
-    test('of two coordinators at once, in overlapping pieces and any order, make one history', async () => {
+    test('of two concurrent coordinators, overlapping and in any order, give one history', async () => {
       log.fill(400)
       const pieces = Array.from({ length: 40 }, (_, piece) => ({
         from: Math.max(0, piece * 10 - 7),
@@ -166,7 +166,7 @@ describe('logs', () => {
       async function write(order: typeof pieces): Promise<void> {
         const late: typeof pieces = []
         for (const piece of order) if ('missing' in (await append(piece))) late.push(piece)
-        // Each round writes at least the first of those that were too early.
+        // Each round stores at least the first of the early ones.
         if (late.length > 0) await write(late)
       }
       await Promise.all([write(pieces), write(pieces), write(pieces.toReversed()), append()])
@@ -205,13 +205,13 @@ describe('logs', () => {
       expect((await subject.logStore.listLogs()).filter(({ hash }) => hash === log.hash)).toEqual([listed])
     })
 
-    test('of an unknown log is none', async () => {
+    test('of an unknown log is undefined', async () => {
       expect(await subject.logStore.findLogHead(randomHex(32))).toBeUndefined()
       expect(await subject.logStore.findCosigned(randomHex(32))).toBeUndefined()
       await expect(subject.logStore.readTiles(randomHex(32), [{ level: 0, index: 0, width: 1 }])).rejects.toThrow()
     })
 
-    test('the newest is found without a look at the others', async () => {
+    test('is found without reading other rows', async () => {
       log.fill(255)
       await append({ to: 216 })
       for (let to = 217; to <= 256; to++) {
@@ -225,7 +225,7 @@ describe('logs', () => {
       expect(fetched).toEqual([1, 1])
     })
 
-    test('of one size, the later note; the same note twice is one', async () => {
+    test('of one size, the later note wins; the same note twice is one', async () => {
       await append()
       for (const [witnesses, now] of [
         [2, NOW],
@@ -237,7 +237,7 @@ describe('logs', () => {
       expect(await subject.logStore.findCosigned(log.hash)).toEqual({ size: 1, note: log.toNote(1, 3) })
     })
 
-    test('a note of a checkpoint that is not written is refused', async () => {
+    test('a note of an unknown checkpoint is rejected', async () => {
       await append()
       log.fill(1)
       const note = { hash: log.hash, size: 2, note: log.toNote(2, 3), now: NOW }
@@ -250,10 +250,10 @@ describe('logs', () => {
     const claimAt = (claim: Claim, now = NOW) => append({ claims: [claim], now })
     const rival = (claim: Claim) => ({ ...claim, leaf: randomHex(32) })
     const find = ({ leaf }: Claim) => subject.query(`select 1 from claims where leaf = '\\x${leaf.slice(0, 32)}'`)
-    /** What a crash of PostgreSQL does to tables without a log, and how a standby has them. */
+    /** Simulates a crash of PostgreSQL, which empties unlogged tables, and a standby, which never has them. */
     const crash = () => subject.query('truncate claims, claims_loaded')
 
-    test('of several about one digest the first wins, in one call too; repeating it changes nothing', async () => {
+    test('of several for one digest the first wins, even in one call; repeating it changes nothing', async () => {
       const claim = createTestClaim(wallet.id)
       const [second, third, alone] = [rival(claim), rival(claim), createTestClaim(wallet.id)]
       expect(await append({ claims: [claim, second, alone] })).toEqual({ lost: [second.leaf] })
@@ -263,7 +263,7 @@ describe('logs', () => {
       expect(await claimAt(sameDigest)).toEqual({ lost: [] })
     })
 
-    test('of 16 calls at once on several logs, each with the same digests in another order, one wins each', async () => {
+    test('of 16 concurrent calls on several logs with the same digests in other orders, one wins each', async () => {
       const claims = Array.from({ length: 20 }, () => createTestClaim(wallet.id))
       const offers = Array.from({ length: 16 }, (_, index) => {
         const own = claims.map(rival)
@@ -278,7 +278,7 @@ describe('logs', () => {
       expect(won.map(({ digest }) => digest).sort()).toEqual(claims.map(({ digest }) => digest).sort())
     })
 
-    test.each(['dropped', 'unacknowledged'] as const)('are taken over when the leaf was %s', async (ending) => {
+    test.each(['dropped', 'unacknowledged'] as const)('can be taken over if the leaf was %s', async (ending) => {
       const claim = createTestClaim(wallet.id)
       await claimAt(claim)
       const [early, next] = [rival(claim), rival(claim)]
@@ -290,7 +290,7 @@ describe('logs', () => {
       expect(await claimAt(claim)).toEqual({ lost: [claim.leaf] })
     })
 
-    test('are not taken over because another log says that the leaf was dropped', async () => {
+    test('cannot be taken over because another log says that the leaf was dropped', async () => {
       const claim = createTestClaim(wallet.id)
       await claimAt(claim)
       const other = createTestLog()
@@ -299,7 +299,7 @@ describe('logs', () => {
       expect(await subject.logStore.appendLog(other.toAppend({ claims: [next] }))).toEqual({ lost: [next.leaf] })
     })
 
-    test('are taken over when a later boot is in their log, and only there', async () => {
+    test('can be taken over if a later boot is in their log, and only there', async () => {
       const claim = createTestClaim(wallet.id)
       await claimAt(claim)
       const other = createTestLog()
@@ -311,7 +311,7 @@ describe('logs', () => {
       expect(await subject.logStore.appendLog(other.toAppend({ claims: [next] }))).toEqual({ lost: [] })
     })
 
-    test('are taken over after their time, and not before', async () => {
+    test('can be taken over after they expire, and not before', async () => {
       const claim = createTestClaim(wallet.id)
       await claimAt(claim)
       const [early, next] = [rival(claim), rival(claim)]
@@ -319,7 +319,7 @@ describe('logs', () => {
       expect(await claimAt(next, NOW + CLAIM_MS + 1)).toEqual({ lost: [] })
     })
 
-    test('that are given up are free', async () => {
+    test('are free after they are released', async () => {
       const claims = [createTestClaim(wallet.id), createTestClaim(wallet.id)] as const
       await append({ claims })
       await subject.logStore.releaseClaims([claims[0], rival(claims[1]), createTestClaim(wallet.id)])
@@ -328,14 +328,14 @@ describe('logs', () => {
       expect(await append({ claims: next })).toEqual({ lost: [next[1]?.leaf] })
     })
 
-    test('are taken over by what comes with the entry that drops them', async () => {
+    test('can be taken over by the append with the entry that drops them', async () => {
       const claim = createTestClaim(wallet.id)
       await claimAt(claim)
       log.add({ kind: 'dropped', leaf: claim.leaf })
       expect(await claimAt(rival(claim))).toEqual({ lost: [] })
     })
 
-    test('are not taken over because a late answer of an earlier boot is written again', async () => {
+    test('cannot be taken over because a late response of an earlier boot is stored again', async () => {
       const early = log.toAppend({ claims: [createTestClaim(wallet.id)] })
       await subject.logStore.appendLog(early)
       log.boot()
@@ -346,7 +346,7 @@ describe('logs', () => {
     })
 
     describe('after a crash of PostgreSQL', () => {
-      test('hold as before: those of one append, of the callers of one checkpoint, and of several logs', async () => {
+      test('are still held: those of one append, of one checkpoint’s callers, and of several logs', async () => {
         const [first, second, elsewhere] = [1, 2, 3].map(() => createTestClaim(wallet.id)) as [Claim, Claim, Claim]
         log.fill(3)
         await append({ claims: [first] })
@@ -360,7 +360,7 @@ describe('logs', () => {
         expect(await append({ claims: held })).toEqual({ lost: [] })
       })
 
-      test('fall as before: dropped, of a boot that is over, or too old', async () => {
+      test('still end: dropped, of an ended boot, or expired', async () => {
         const claims = [1, 2, 3, 4].map(() => createTestClaim(wallet.id))
         const [dropped, over, old, held] = claims as [Claim, Claim, Claim, Claim]
         const other = createTestLog()
@@ -376,7 +376,7 @@ describe('logs', () => {
         expect(await append({ claims: late, now: NOW + CLAIM_MS })).toEqual({ lost: [late[3]?.leaf] })
       })
 
-      test('are those that won, and of a claim that was taken over the later one', async () => {
+      test('are the winners, and of a claim that was taken over the later one', async () => {
         const claim = createTestClaim(wallet.id)
         const [loser, next, last] = [rival(claim), rival(claim), rival(claim)]
         await claimAt(claim)
@@ -388,7 +388,7 @@ describe('logs', () => {
         expect(await claimAt(next, NOW + 3)).toEqual({ lost: [] })
       })
 
-      test('that were given up are back until their time is over', async () => {
+      test('that were released return until they expire', async () => {
         const claim = createTestClaim(wallet.id)
         await claimAt(claim)
         await subject.logStore.releaseClaims([claim])
@@ -398,7 +398,7 @@ describe('logs', () => {
         expect(await claimAt(next, NOW + CLAIM_MS + 1)).toEqual({ lost: [] })
       })
 
-      test('are loaded once, by whichever of 16 calls at once', async () => {
+      test('are loaded once by 16 concurrent calls', async () => {
         const held = Array.from({ length: 20 }, () => createTestClaim(wallet.id))
         const free = Array.from({ length: 20 }, () => createTestClaim(wallet.id))
         await append({ claims: held })
@@ -415,7 +415,7 @@ describe('logs', () => {
       })
     })
 
-    test('on what is signed already are lost, and leave nothing', async () => {
+    test('of already signed digests are lost and leave no row', async () => {
       const digest: Hex = `0x${randomHex(32)}`
       const signings = [createTestSigning(wallet, digest)]
       await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
@@ -424,7 +424,7 @@ describe('logs', () => {
       expect(await find(claim)).toEqual([])
     })
 
-    test('are compared with what is signed by key, and not with all of it', async () => {
+    test('are compared with signed digests by key, without reading the rest', async () => {
       const signings = Array.from({ length: 40 }, () => createTestSigning(wallet))
       await subject.store.insertSignings({
         batch: createTestBatch({ leaves: Array.from({ length: 40 }, () => randomHex(32)) }),
@@ -439,7 +439,7 @@ describe('logs', () => {
       expect(fetched).toEqual([1])
     })
 
-    test('that meet others are compared by key too', async () => {
+    test('that conflict are compared by key, too', async () => {
       const claims = Array.from({ length: 40 }, () => createTestClaim(wallet.id))
       for (const { leaf } of claims) log.add({ kind: 'signature', leaf })
       for (const { leaf } of claims.slice(1)) log.add({ kind: 'dropped', leaf })
@@ -454,7 +454,7 @@ describe('logs', () => {
       for (const count of fetched) expect(count).toBeLessThan(20)
     })
 
-    test('that are over are deleted, however many, and no others', async () => {
+    test('are deleted after they expire, in any number, and no others', async () => {
       const over = Array.from({ length: 1_025 }, () => createTestClaim(wallet.id))
       const fresh = createTestClaim(wallet.id)
       await append({ claims: over, now: NOW - 1 })
@@ -466,7 +466,7 @@ describe('logs', () => {
       expect(leaves.has(fresh.leaf.slice(0, 32))).toBe(true)
     })
 
-    test('that somebody holds are left for the next time, and nobody waits', async () => {
+    test('that are locked are left for the next time without waiting', async () => {
       const [held, free] = [createTestClaim(wallet.id), createTestClaim(wallet.id)]
       await append({ claims: [held, free], now: NOW - 1 })
       await subject.database.db.transaction().execute(async (other) => {
@@ -480,7 +480,7 @@ describe('logs', () => {
       expect(await find(held)).toEqual([])
     })
 
-    test('that are lost are deleted by key, in a table that was small when it was counted', async () => {
+    test('are deleted by key even if the planner’s table size is outdated', async () => {
       const claims = Array.from({ length: 200 }, () => createTestClaim(wallet.id))
       await append({ claims })
       await subject.query('analyze claims')
@@ -506,7 +506,7 @@ describe('logs', () => {
     })
   })
 
-  describe('the database itself refuses', () => {
+  describe('the database rejects', () => {
     beforeEach(async () => {
       log.fill(256)
       log.add({ kind: 'dropped' })
@@ -514,7 +514,7 @@ describe('logs', () => {
       await subject.logStore.insertNote({ hash: log.hash, size: 258, note: log.toNote(258, 2), now: NOW })
     })
 
-    test.each(['logs', 'log_appends', 'log_ended', 'log_nodes', 'log_notes'])('to delete from %s', async (table) => {
+    test.each(['logs', 'log_appends', 'log_ended', 'log_nodes', 'log_notes'])('deleting from %s', async (table) => {
       await expect(subject.query(`delete from ${table}`)).rejects.toThrow(`${table} are immutable`)
     })
 

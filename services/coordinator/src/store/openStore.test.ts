@@ -29,7 +29,7 @@ let folder = ''
 let postgres: TestPostgres
 beforeAll(async () => {
   folder = join(await mkdtemp(join(tmpdir(), 'open-store-')), 'postgres')
-  // As some operators have it, for speed: then a commit is told before it is anywhere but in the server's memory.
+  // Some operators set this for speed: a commit is then acknowledged before it is on disk.
   postgres = await startPostgres({ folder, settings: { synchronous_commit: 'off' } })
 })
 afterAll(async () => {
@@ -39,7 +39,7 @@ afterAll(async () => {
 })
 
 describe('openStore on PostgreSQL', () => {
-  test('connections are counted: used, idle, waited for', async () => {
+  test('counts connections: in use, idle, waiting', async () => {
     const databaseUrl = await postgres.createDatabase()
     const database = await openDatabase({ databaseUrl, poolSize: 2 })
     const holder = new pg.Client({ connectionString: databaseUrl })
@@ -53,7 +53,7 @@ describe('openStore on PostgreSQL', () => {
     await database.close()
   })
 
-  test('six coordinators may start at once on an empty database, and again on a filled one', async () => {
+  test('six coordinators may start at once on an empty database and on a filled one', async () => {
     const databaseUrl = await postgres.createDatabase()
     for (let round = 0; round < 2; round++) {
       const stores = await Promise.all(Array.from({ length: 6 }, () => openStore({ databaseUrl, poolSize: 3 })))
@@ -66,8 +66,8 @@ describe('openStore on PostgreSQL', () => {
     await database.close()
   })
 
-  test('a change of the schema may take longer than any other statement, and so may the wait for it', async () => {
-    // The driver gives a statement five seconds more for the way.
+  test('a schema change may take longer than other statements, and so may waiting for it', async () => {
+    // The driver allows five more seconds for the network.
     const options = { databaseUrl: await postgres.createDatabase(), statementTimeoutMs: 1 }
     const database = await openDatabase(options)
     const { promise: held, resolve } = Promise.withResolvers<void>()
@@ -81,7 +81,7 @@ describe('openStore on PostgreSQL', () => {
     await Promise.all([database.close(), other.close()])
   })
 
-  test('a change of the schema gives up a table that others hold, which would stop all that come later, and says so', async () => {
+  test('a schema change fails with its reason if a table stays locked, because waiting would block later statements', async () => {
     const databaseUrl = await postgres.createDatabase()
     const database = await openDatabase({ databaseUrl })
     await database.db.transaction().execute(async (transaction) => {
@@ -109,7 +109,7 @@ describe('openStore on PostgreSQL', () => {
     await database.close()
   })
 
-  test('a signing survives the death of the server; meanwhile the database is unavailable, and comes back by itself', async () => {
+  test('a signing survives a crash of the server; meanwhile the database is unavailable, then recovers', async () => {
     const store = await openStore({ databaseUrl: await postgres.createDatabase() })
     const wallet = await createTestWallet(store)
     const signing = createTestSigning(wallet)
@@ -124,7 +124,7 @@ describe('openStore on PostgreSQL', () => {
     await store.close()
   })
 
-  test('claims on digests survive the death of the server, whose table of them does not', async () => {
+  test('claims survive a crash of the server, although their table does not', async () => {
     const database = await openDatabase({ databaseUrl: await postgres.createDatabase() })
     const logStore = createLogStore(database)
     const claims = [createTestClaim(randomUUID()), createTestClaim(randomUUID())]
@@ -139,14 +139,14 @@ describe('openStore on PostgreSQL', () => {
     await database.close()
   })
 
-  test('a commit is told when the server has written it, whatever the server’s own setting', async () => {
+  test('a commit is acknowledged only after it is on disk, regardless of the server’s setting', async () => {
     const database = await openDatabase({ databaseUrl: await postgres.createDatabase() })
     const { rows } = await sql`show synchronous_commit`.execute(database.db)
     expect(rows).toEqual([{ synchronous_commit: 'on' }])
     await database.close()
   })
 
-  test('a server that takes no writes any more is unavailable, and its connections are not used again', async () => {
+  test('a read-only server is unavailable, and its connections are not reused', async () => {
     const databaseUrl = await postgres.createDatabase()
     const name = sql.id(new URL(databaseUrl).pathname.slice(1))
     const admin = await openDatabase({ databaseUrl })
@@ -159,14 +159,14 @@ describe('openStore on PostgreSQL', () => {
     await Promise.all([database.close(), admin.close()])
   })
 
-  test('a closed store says that the database is unavailable', async () => {
+  test('a closed store returns database_unavailable', async () => {
     const store = await openStore({ databaseUrl: await postgres.createDatabase() })
     await store.close()
     await store.close()
     await expect(store.ping()).rejects.toMatchObject(UNAVAILABLE)
   })
 
-  describe('a wrong DATABASE_URL is database_unavailable, quickly and without its password', () => {
+  describe('a wrong DATABASE_URL returns database_unavailable quickly and without the password', () => {
     const change = (edit: (url: URL) => void) => {
       const url = new URL(postgres.url)
       edit(url)
@@ -186,7 +186,7 @@ describe('openStore on PostgreSQL', () => {
       expect(performance.now() - start).toBeLessThan(10_000)
     })
 
-    test('port', async () => {
+    test('the port', async () => {
       const server = createServer().listen(0, '127.0.0.1')
       await new Promise((resolve) => server.once('listening', resolve))
       const address = server.address()
@@ -198,7 +198,7 @@ describe('openStore on PostgreSQL', () => {
 })
 
 describe('openStore on a server that fails over', () => {
-  test('a standby is unavailable, for reads too, until it is promoted', async () => {
+  test('a standby is unavailable, even for reads, until it is promoted', async () => {
     const store = await openStore({ databaseUrl: await postgres.createDatabase() })
     await postgres.kill()
     await writeFile(join(folder, 'data/standby.signal'), '', { mode: 0o666 })
@@ -212,9 +212,9 @@ describe('openStore on a server that fails over', () => {
     await store.close()
   })
 
-  test('a transaction that a frozen server does not answer ends once, and its connection is not used again', async () => {
+  test('a transaction on a frozen server ends once, and its connection is not reused', async () => {
     const databaseUrl = await postgres.createDatabase()
-    // Five seconds more for the way there.
+    // Five more seconds for the network.
     const database = await openDatabase({ databaseUrl, poolSize: 2, statementTimeoutMs: 2_000 })
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database.db)
     const pid = rows[0]?.pid ?? Number.NaN

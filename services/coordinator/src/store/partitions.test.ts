@@ -32,7 +32,7 @@ describe('partitions of signings', () => {
     await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
     return signings.map(({ slug }) => slug)
   }
-  /** So many ids before the end of a partition behind which there is none. */
+  /** This many ids before the end of the last partition. */
   const skipTo = async (left: number) => {
     partition += 3
     await subject.query(`select setval('signings_id', ${partition * SIZE + SIZE - left - 1})`)
@@ -43,12 +43,12 @@ describe('partitions of signings', () => {
   }
   const create = () => subject.query('select create_signing_partitions() as count')
 
-  test('a new database has the first and the one after it, and no call creates one twice', async () => {
+  test('a new database has the first two, and no call creates one twice', async () => {
     expect(await list()).toEqual([0, 1])
     expect([await create(), await create()]).toEqual([[{ count: 0 }], [{ count: 0 }]])
   })
 
-  test('signing goes on where nobody has created them, across an end too', async () => {
+  test('signing continues without them, even across the end of one', async () => {
     await skipTo(2)
     const slugs = await sign(5)
     for (const slug of slugs) expect(await subject.store.findProof(slug)).toMatchObject({ status: 'pending_pin' })
@@ -64,7 +64,7 @@ describe('partitions of signings', () => {
     expect(listed.map(({ slug }) => slug)).toEqual(slugs.toReversed())
   })
 
-  test('coordinators that find one missing at once all go on', async () => {
+  test('coordinators that need a missing one at the same time all continue', async () => {
     await skipTo(3)
     const slugs = (await Promise.all(Array.from({ length: 8 }, () => sign(3)))).flat()
     expect(await subject.store.findProofStates(slugs)).toHaveLength(24)
@@ -82,7 +82,7 @@ describe('partitions of signings', () => {
     expect((await isSigning).flat()).toHaveLength(24)
   })
 
-  test('one that waits too long for a writer gives way', async () => {
+  test('creating one fails if it waits too long for a writer', async () => {
     await skipTo(3)
     await subject.database.db.transaction().execute(async (writing) => {
       await writing.updateTable('wallets').set({ user_id: wallet.userId }).where('id', '=', wallet.id).execute()
@@ -91,7 +91,7 @@ describe('partitions of signings', () => {
     expect(await create()).toEqual([{ count: 2 }])
   })
 
-  test('signings of an empty one are planned by their key too, since plans are kept while it fills', async () => {
+  test('queries on an empty one also use the key, because plans are kept while it fills', async () => {
     await skipTo(3)
     await create()
     const { plans, db } = explain(subject.database.db)
@@ -104,7 +104,7 @@ describe('partitions of signings', () => {
     }
   })
 
-  test('rules hold in each: a signing neither changes nor goes', async () => {
+  test('rules apply in each: a signing is neither changed nor deleted', async () => {
     await skipTo(3)
     await sign(6)
     for (const table of ['signings', `signings_${partition + 1}`]) {
@@ -113,7 +113,7 @@ describe('partitions of signings', () => {
     }
   })
 
-  test('a digest, a commitment and a sample are unique over all of them', async () => {
+  test('digest, commitment and sample are unique across all', async () => {
     const first = createTestSigning(wallet)
     const offChain = createTestSigningV2(wallet)
     const batch = createTestBatch({ release: createTestRelease(offChain.statement.coordinatorKey) })
@@ -133,7 +133,7 @@ describe('partitions of signings', () => {
     ).rejects.toMatchObject({ code: 'entropy_unavailable' })
   })
 
-  test('one that is archived takes its signings along: they are not found, and not signed a second time', async () => {
+  test('signings in an archived one are not found, and not signed again', async () => {
     await skipTo(0)
     const signing = createTestSigning(wallet)
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })

@@ -23,10 +23,10 @@ const CID = toCid(Buffer.from('a receipt'))
 
 type Plan = { 'Node Type': string; 'Index Name'?: string; Plans?: Plan[] }
 
-/** Of no table; and a bitmap's heap reads only what its index found. */
+/** Ignores scans of no table. A bitmap heap scan reads only what its index found. */
 const HARMLESS = ['Bitmap Heap Scan', 'CTE Scan', 'Function Scan']
 
-/** What reads a table or an index. */
+/** Plan nodes that read a table or an index. */
 function findScans(plan: Plan | undefined): Plan[] {
   if (plan === undefined) return []
   const isScan = / Scan$/.test(plan['Node Type']) && !HARMLESS.includes(plan['Node Type'])
@@ -43,7 +43,7 @@ describe('pinning', () => {
     wallet = await createTestWallet(subject.store)
   })
   afterAll(() => subject.stop())
-  // At most one waits in there, so that one of an earlier test would hide that of the next.
+  // At most one job waits, so a job of an earlier test would hide the next one.
   beforeEach(() => sql`delete from pgboss.job`.execute(subject.database.db))
 
   const insert = async (changes: Partial<SigningBatch> = {}) => {
@@ -73,7 +73,7 @@ describe('pinning', () => {
 
   describe('findPin', () => {
     test.each([[undefined], ['[{"imr":3,"digest":"\\u00e4 \\"quoted\\" {}"}]']])(
-      'has everything that a receipt is made of, with the event log %s',
+      'has all content of a receipt, with the event log %s',
       async (eventLog) => {
         const { slug, batch, signing } = await insert({ eventLog })
         const { statement, witness, release, txMetadata } = signing
@@ -116,14 +116,14 @@ describe('pinning', () => {
       },
     )
 
-    test('a single leaf is a tree of its own', async () => {
+    test('a single leaf is a complete tree', async () => {
       const signing = createTestSigning(wallet)
       const batch = createTestBatch({ leaves: [randomHex(32)] })
       await subject.store.insertSignings({ batch, signings: [signing], now: NOW })
       expect((await pinning.findPin(signing.slug))?.records.inclusion).toEqual({ leafIndex: 0, treeSize: 1, path: [] })
     })
 
-    test('each proof has the batch, collateral and attestation that it was signed with', async () => {
+    test('each proof has the batch, collateral and attestation of its signing', async () => {
       const inserted = []
       for (const name of ['one', 'two']) {
         const collateral = Buffer.from(JSON.stringify({ name }))
@@ -142,7 +142,7 @@ describe('pinning', () => {
       }
     })
 
-    test('the same rows make the same receipt each time', async () => {
+    test('the same rows give the same receipt each time', async () => {
       const { slug } = await insert()
       const receipts = [await pinning.findPin(slug), await pinning.findPin(slug)].map(
         (work) => work && assembleReceipt(work).receipt.cid,
@@ -151,14 +151,14 @@ describe('pinning', () => {
       expect(receipts[0]).toBe(receipts[1])
     })
 
-    test.each(['', 'unknown', "' or true --"])('no proof is called %j', async (slug) => {
+    test.each(['', 'unknown', "' or true --"])('finds no proof for %j', async (slug) => {
       await insert()
       expect(await pinning.findPin(slug)).toBeUndefined()
     })
   })
 
   describe('freezeReceipt', () => {
-    test('I6: the first bytes stay; whoever comes later gets them', async () => {
+    test('I6: the first bytes stay, and later callers get them', async () => {
       const { slug } = await insert()
       expect(await freeze(slug, 'first')).toEqual(new Uint8Array(Buffer.from('first')))
       expect(await freeze(slug, 'second')).toEqual(new Uint8Array(Buffer.from('first')))
@@ -166,26 +166,26 @@ describe('pinning', () => {
       expect((await findRow(slug)).status).toBe('pending_pin')
     })
 
-    test('I6: of 20 at once one is kept, and all get it', async () => {
+    test('I6: of 20 concurrent calls one stores its bytes, and all get them', async () => {
       const { slug } = await insert()
       const all = await Promise.all(Array.from({ length: 20 }, (_, index) => freeze(slug, `receipt ${index}`)))
       expect(new Set(all.map((bytes) => Buffer.from(bytes).toString())).size).toBe(1)
       expect((await pinning.findPin(slug))?.receiptBytes).toEqual(all[0])
     })
 
-    test('any bytes up to the largest receipt come back as they were', async () => {
+    test('returns bytes up to the largest receipt unchanged', async () => {
       const { slug } = await insert()
       const bytes = randomBytes(262_144)
       expect(Buffer.from(await pinning.freezeReceipt({ slug, bytes })).equals(bytes)).toBe(true)
     })
 
-    test('of no proof there is nothing to freeze', async () => {
+    test('freezes nothing for an unknown proof', async () => {
       await expect(freeze('unknown')).rejects.toThrow('there is no proof')
     })
   })
 
   describe('completePin', () => {
-    test('with a delay, the first proof decides when all that have come by then are published', async () => {
+    test('with a delay, the first proof sets the time for all that are pinned by then', async () => {
       const patient = createPinningStore({ db: subject.database.db, jobs: subject.jobs, publishDelayMs: 12_000 })
       const [first, second] = [await insert(), await insert()]
       for (const each of [first, second]) {
@@ -195,7 +195,7 @@ describe('pinning', () => {
       expect(await findJobs()).toEqual([{ name: PUBLISH_QUEUE, data: {}, delay: expect.closeTo(12, 1) }])
     })
 
-    test('moves the proof on, with a job to publish it', async () => {
+    test('changes the status and writes a job to publish', async () => {
       const { slug } = await insert()
       await freeze(slug)
       await pinning.recordPinFailure({ slug, failure: 'pin_unavailable', now: NOW, retryAt: NOW + 1_000 })
@@ -211,7 +211,7 @@ describe('pinning', () => {
       expect(await findJobs()).toEqual([{ name: PUBLISH_QUEUE, data: {}, delay: 0 }])
     })
 
-    test('one job waits, for all that were pinned meanwhile', async () => {
+    test('one job waits for all proofs that were pinned meanwhile', async () => {
       for (const { slug } of [await insert(), await insert()]) {
         await freeze(slug)
         expect(await pinning.completePin({ slug, cid: CID, now: NOW })).toBe(true)
@@ -219,14 +219,14 @@ describe('pinning', () => {
       expect(await findJobs()).toHaveLength(1)
     })
 
-    test('of 20 at once one is first', async () => {
+    test('one of 20 concurrent calls is first', async () => {
       const { slug } = await insert()
       await freeze(slug)
       const all = Array.from({ length: 20 }, () => pinning.completePin({ slug, cid: CID, now: NOW }))
       expect((await Promise.all(all)).filter((isFirst) => isFirst)).toHaveLength(1)
     })
 
-    test('whoever comes second changes nothing', async () => {
+    test('a second call changes nothing', async () => {
       const { slug } = await insert()
       await freeze(slug)
       await pinning.completePin({ slug, cid: CID, now: NOW })
@@ -237,7 +237,7 @@ describe('pinning', () => {
       expect(await findJobs()).toEqual([])
     })
 
-    test('pin_failed is for ever', async () => {
+    test('pin_failed is permanent', async () => {
       const { slug } = await insert()
       await freeze(slug)
       await pinning.recordPinFailure({ slug, failure: 'pin_refused', now: NOW })
@@ -245,14 +245,14 @@ describe('pinning', () => {
       expect(await findRow(slug)).toMatchObject({ status: 'pin_failed', ipfs_cid: null })
     })
 
-    test('without frozen bytes there is no CID', async () => {
+    test('sets no CID without frozen bytes', async () => {
       const { slug } = await insert()
       await expect(pinning.completePin({ slug, cid: CID, now: NOW })).rejects.toMatchObject({ code: '23514' })
       expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', ipfs_cid: null })
       expect(await findJobs()).toEqual([])
     })
 
-    test('without the job the proof does not move', async () => {
+    test('does not change the status if the job fails', async () => {
       const { slug } = await insert()
       await freeze(slug)
       const jobless = createPinningStore({ db: subject.database.db, jobs: failing })
@@ -260,7 +260,7 @@ describe('pinning', () => {
       expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', ipfs_cid: null, pinned_at: null })
     })
 
-    test('of no proof none is completed', async () => {
+    test('completes nothing for an unknown proof', async () => {
       expect(await pinning.completePin({ slug: 'unknown', cid: CID, now: NOW })).toBe(false)
       expect(await findJobs()).toEqual([])
     })
@@ -296,7 +296,7 @@ describe('pinning', () => {
       expect(await findJobs()).toEqual([{ name: PUBLISH_QUEUE, data: {}, delay: 0 }])
     })
 
-    test('a statement has 4 MB of receipts at most, and reads 32 proofs', async () => {
+    test('a statement has at most 4 MB of receipts and reads 32 proofs', async () => {
       const slugs = await insertMany(40)
       const sizes: number[] = []
       const watched = subject.database.db.withPlugin({
@@ -312,14 +312,14 @@ describe('pinning', () => {
       const length = slugs[0]?.length ?? 0
       expect(Math.max(...sizes)).toBeLessThanOrEqual(32 * Math.max(length, 64))
       expect(sizes).toContain(32 * length)
-      // Nothing of it can be packed.
+      // Random, so that packing saves nothing.
       const bytes = randomBytes(MAX_RECEIPT_BYTES)
       const frozen = await Promise.all(slugs.map((slug) => store.freezeReceipt({ slug, bytes })))
       expect(frozen.every((one) => bytes.equals(one))).toBe(true)
       expect(Math.floor(Math.max(...sizes) / (2 * MAX_RECEIPT_BYTES))).toBe(7)
     })
 
-    test('one that cannot be moved on does not keep the others', async () => {
+    test('one that cannot be completed does not affect the others', async () => {
       const slugs = await insertMany(4)
       const [bare, ...frozen] = slugs
       for (const slug of frozen) await freeze(slug)
@@ -328,13 +328,13 @@ describe('pinning', () => {
       expect(await findRow(bare ?? '')).toMatchObject({ status: 'pending_pin', ipfs_cid: null })
     })
 
-    test('one that does not exist does not keep the others from being frozen', async () => {
+    test('an unknown one does not keep the others from being frozen', async () => {
       const [slug = ''] = await insertMany(1)
       const settled = await Promise.allSettled([freeze('unknown'), freeze(slug)])
       expect(settled).toMatchObject([{ status: 'rejected' }, { status: 'fulfilled' }])
     })
 
-    test('workers with the same proofs, each in its own order, never wait in a circle', async () => {
+    test('workers with the same proofs in different orders never deadlock', async () => {
       const slugs = await insertMany(100)
       const others = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
       const orders = [slugs, slugs.toReversed()] as const
@@ -366,7 +366,7 @@ describe('pinning', () => {
       expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slugs: [slug] }, delay: delayMs / 1_000 }])
     })
 
-    test('attempts are counted, and the latest failure stays', async () => {
+    test('counts attempts and keeps the latest failure', async () => {
       const { slug } = await insert()
       const failures = ['pin_unavailable', 'pin_mismatch', 'internal']
       for (const failure of failures) await pinning.recordPinFailure({ slug, failure, now: NOW, retryAt: NOW + 250 })
@@ -374,14 +374,14 @@ describe('pinning', () => {
       expect(await findRow(slug)).toMatchObject({ failure: 'internal' })
     })
 
-    test('20 at once are 20 attempts', async () => {
+    test('counts 20 concurrent calls', async () => {
       const { slug } = await insert()
       const failure = { slug, failure: 'pin_unavailable', now: NOW, retryAt: NOW + 250 }
       await Promise.all(Array.from({ length: 20 }, () => pinning.recordPinFailure(failure)))
       expect(await pinning.findPin(slug)).toMatchObject({ attempts: 20 })
     })
 
-    test('given up: pin_failed, without a job, and the receipt stays in the row', async () => {
+    test('the last failure sets pin_failed without a job, and keeps the receipt', async () => {
       const { slug } = await insert()
       await freeze(slug)
       await pinning.recordPinFailure({ slug, failure: 'pin_refused', now: NOW })
@@ -395,7 +395,7 @@ describe('pinning', () => {
       expect(await findJobs()).toEqual([])
     })
 
-    test.each(['pending_onchain', 'pin_failed'])('a proof that is %s has no more failures', async (status) => {
+    test.each(['pending_onchain', 'pin_failed'])('records no failure for a proof that is %s', async (status) => {
       const { slug } = await insert()
       await freeze(slug)
       if (status === 'pin_failed') await pinning.recordPinFailure({ slug, failure: 'pin_refused', now: NOW })
@@ -409,7 +409,7 @@ describe('pinning', () => {
       expect(await findJobs()).toEqual([])
     })
 
-    test('without the job the attempt is not counted', async () => {
+    test('does not count the attempt if the job fails', async () => {
       const { slug } = await insert()
       const jobless = createPinningStore({ db: subject.database.db, jobs: failing })
       const failure = { slug, failure: 'pin_unavailable', now: NOW, retryAt: NOW + 250 }
@@ -441,7 +441,7 @@ describe('pinning', () => {
       const explain = CompiledQuery.raw(`explain (format json) ${text}`, [...parameters])
       const { rows } = await subject.database.db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explain)
       const scans = findScans(rows[0]?.['QUERY PLAN'][0].Plan)
-      // One is about what the signing has stored once for all.
+      // One is about rows that the signing stored once.
       if (text.includes('insert into receipts')) continue
       const key = text.includes('"verifications"') ? 'verifications_pkey' : 'signing_lookups_slug_key'
       expect(scans.map(({ 'Index Name': name }) => name)).toContain(key)
@@ -449,7 +449,7 @@ describe('pinning', () => {
     }
   })
 
-  test('the receipt that findPin leads to is one', async () => {
+  test('the receipt from findPin is valid', async () => {
     const { slug } = await insert()
     const work = await pinning.findPin(slug)
     if (work === undefined) throw new Error('no such proof')
@@ -463,7 +463,7 @@ describe('pinning', () => {
 })
 
 describe('pinning without its database', () => {
-  test('each call says database_unavailable', async () => {
+  test('each call returns database_unavailable', async () => {
     const subject = await startTestStore()
     const pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
     await subject.stop()

@@ -16,7 +16,7 @@ import {
 import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import type { Wallet } from './wallets.ts'
 
-/** Of signings that differ in nothing but their digest. */
+/** Of signings that differ only in their digest. */
 const COLUMNS = sql.raw(
   '(id, wallet_id, verification_id, chain_id, created_at, version, kind, tx_hash, digest, signature, data, facts)',
 )
@@ -31,7 +31,7 @@ describe('proofs', () => {
   })
   afterAll(() => subject.stop())
 
-  /** One after the other, so that their order is known. */
+  /** Sequentially, so that their order is known. */
   async function sign(wallet: Wallet, count = 1) {
     const signings = Array.from({ length: count }, () => createTestSigning(wallet))
     for (const [index, signing] of signings.entries()) {
@@ -44,7 +44,7 @@ describe('proofs', () => {
   const slugs = (rows: readonly { slug: string }[]) => rows.map(({ slug }) => slug)
   const pin = (slug: string) => pinRows(subject.database.db, [slug], { toCid: () => 'cid' })
 
-  test('the list is of one user, newest first', async () => {
+  test('lists one user’s proofs, newest first', async () => {
     const [wallet, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
     const [first] = await sign(wallet)
     const [foreign] = await sign(other)
@@ -68,7 +68,7 @@ describe('proofs', () => {
     expect(slugs(await list(other.userId))).toEqual([foreign?.slug])
   })
 
-  test('of long calldata the list has the first 68 bytes, in lower case', async () => {
+  test('lists the first 68 bytes of long calldata in lower case', async () => {
     const wallet = await createTestWallet(subject.store)
     const signing = createTestSigning(wallet)
     const data: Hex = `0xABCDEF12${'Ab'.repeat(65_000)}`
@@ -77,7 +77,7 @@ describe('proofs', () => {
     expect(await list(wallet.userId)).toMatchObject([{ data: `0xabcdef12${'ab'.repeat(64)}` }])
   })
 
-  test('page by page, while new ones arrive', async () => {
+  test('lists each proof once over pages while new ones arrive', async () => {
     const wallet = await createTestWallet(subject.store)
     const signings = (await sign(wallet, 5)).toReversed()
     const page = await list(wallet.userId, 2)
@@ -90,7 +90,7 @@ describe('proofs', () => {
     expect(await list(wallet.userId, 2, last.at(-1)?.id)).toEqual([])
   })
 
-  test('any position will do, of another user too; none shows what is not one’s own', async () => {
+  test('accepts any position, even of another user, and lists only the caller’s own', async () => {
     const [wallet, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
     const [own] = await sign(wallet)
     await sign(other)
@@ -100,12 +100,12 @@ describe('proofs', () => {
     expect(await list(wallet.userId, 10, '1')).toEqual([])
   })
 
-  test('a user without a wallet, and no user at all, have an empty list', async () => {
+  test('returns an empty list for a user without a wallet and for an unknown user', async () => {
     const { id } = await subject.store.upsertUser(createTestUser())
     expect([await list(id), await list(randomUUID())]).toEqual([[], []])
   })
 
-  test('states of many proofs at one time; what is not there is left out', async () => {
+  test('returns the states of many proofs and omits unknown ones', async () => {
     const wallet = await createTestWallet(subject.store)
     const [one, two] = slugs(await sign(wallet, 2)) as [string, string]
     await pin(two)
@@ -124,11 +124,11 @@ describe('proofs', () => {
       { slug: two, ...done },
     ])
     expect(await subject.store.findProofStates([])).toEqual([])
-    // The same as of the whole proof, so that a watch compares like with like.
+    // The same as in the whole proof, so that a watch compares equal values.
     expect(await subject.store.findProof(two)).toMatchObject({ slug: two, ...done })
   })
 
-  test('each finds its rows by the index that is made for it, also where one wallet has nearly all of them', async () => {
+  test('each query uses its index, even if one wallet has nearly all rows', async () => {
     const [wallet, heavy] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
     const [signing] = await sign(wallet)
     await sql`
@@ -162,7 +162,7 @@ describe('proofs', () => {
     expect(plans.join('\n')).not.toContain('Seq Scan')
   })
 
-  test('the newest of a wallet are read without the rest of it, also where most wallets have but a few', async () => {
+  test('reads the newest of a wallet without its other rows, even if most wallets have few', async () => {
     const { db } = subject.database
     const heavy = await createTestWallet(subject.store)
     await sql`

@@ -78,7 +78,7 @@ describe('publications', () => {
   const countJobs = (queue: string) => countRows('pgboss.job', `name = '${queue}'`)
   const statusOf = async (slug = '') => (await subject.store.findProof(slug))?.status
 
-  test('due: in the order of their pins, with all that goes into the event', async () => {
+  test('due: in the order of their pins, with all event data', async () => {
     const [late] = await addProofs(1, NOW + 2)
     const [early] = await addProofs(1, NOW + 1)
     const due = await store.findDue()
@@ -93,7 +93,7 @@ describe('publications', () => {
     })
   })
 
-  test('due: 200 at most, and none that is not pinned', async () => {
+  test('due: at most 200, and only pinned ones', async () => {
     await addProofs(205)
     await subject.store.insertSignings({
       batch: createTestBatch(),
@@ -103,7 +103,7 @@ describe('publications', () => {
     expect(await store.findDue()).toHaveLength(200)
   })
 
-  test('a claim is one transaction: nonce, proofs, bytes and job', async () => {
+  test('a claim stores nonce, proofs, bytes and job in one transaction', async () => {
     const slugs = await addProofs(3)
     const transaction = createTransaction({ maxFeePerGas: 2n ** 200n })
     const publication = await claimOne(slugs, { transaction })
@@ -140,14 +140,14 @@ describe('publications', () => {
     expect(await counts()).toEqual(earlier)
   })
 
-  test('a claim of a proof that has failed, or that nobody knows', async () => {
+  test('rejects a claim of a failed or unknown proof', async () => {
     const [slug = ''] = await addProofs(1)
     await store.failDue({ slug, failure: 'publish_reverted' })
     expect([await claim([slug]), await claim(['unknown'])]).toEqual([false, false])
     expect(await countRows('publications')).toBe(0)
   })
 
-  test('no job, no claim', async () => {
+  test('stores no claim without a job', async () => {
     const slugs = await addProofs(1)
     const jobs: Jobs = { ...subject.jobs, insert: () => Promise.reject(new Error('no queue')) }
     const broken = createPublicationStore({ db: subject.database.db, jobs })
@@ -159,7 +159,7 @@ describe('publications', () => {
     expect(await store.findDue()).toHaveLength(1)
   })
 
-  test('many claims of one proof at once: one has it', async () => {
+  test('one of many concurrent claims of a proof succeeds', async () => {
     const slugs = await addProofs(20)
     const claims = Array.from({ length: 10 }, (_, nonce) =>
       claim(nonce % 2 === 0 ? slugs : slugs.toReversed(), { nonce }),
@@ -168,14 +168,14 @@ describe('publications', () => {
     expect(await countRows('publications')).toBe(1)
   })
 
-  test('many claims of one nonce at once: one has it', async () => {
+  test('one of many concurrent claims of a nonce succeeds', async () => {
     const slugs = await addProofs(10)
     const claims = await Promise.all(slugs.map((slug) => claim([slug])))
     expect(claims.filter(Boolean)).toHaveLength(1)
     expect(await store.findDue()).toHaveLength(9)
   })
 
-  test('the next nonce: of this chain and this account alone', async () => {
+  test('the next nonce: only of this chain and account', async () => {
     const next = () => store.findNextNonce({ chainId: CHAIN, account: ACCOUNT })
     expect(await next()).toBe(0)
     await claim([], { nonce: 7 })
@@ -203,7 +203,7 @@ describe('publications', () => {
     expect((await store.findOpen(CHAIN)).map(({ nonce }) => nonce)).toEqual([2])
   })
 
-  test('unsent: the dearest of each that no node has taken, by nonce, of this chain and this account alone', async () => {
+  test('unsent: the one with the highest fees each, by nonce, only of this chain and account', async () => {
     const find = () => store.findUnsent({ chainId: CHAIN, account: ACCOUNT })
     const transactions = [0, 1, 2].map(() => createTransaction())
     const [first, sent, lost] = transactions
@@ -226,7 +226,7 @@ describe('publications', () => {
     expect(await find()).toEqual([toUnsent(dearer, 0)])
   })
 
-  test('the gas of a day is counted without the publications of other days', async () => {
+  test('the daily gas omits publications of other days', async () => {
     const { db: filled } = subject.database
     await sql`
       with made as (
@@ -246,7 +246,7 @@ describe('publications', () => {
     expect(plans).toEqual([expect.stringContaining('using publications_by_time')])
   })
 
-  test('replacements: stored once, the dearest last, none for what is settled', async () => {
+  test('replacements: stored once, the one with the highest fees last, none after completion', async () => {
     const { id } = await claimOne(await addProofs(1))
     const dear = createTransaction({ maxFeePerGas: 10n ** 21n, kind: 'cancel' })
     const dearer = createTransaction({ maxFeePerGas: 10n ** 21n + 1n })
@@ -265,7 +265,7 @@ describe('publications', () => {
     expect(await add(createTransaction())).toBe(false)
   })
 
-  test('confirmed with its proofs; moved with its proofs; then final', async () => {
+  test('confirms, moves and finalizes a publication with its proofs', async () => {
     const [slug = ''] = await addProofs(1)
     const { id } = await claimOne([slug])
     const at = { id, txHash: HASH, blockNumber: 4 }
@@ -287,7 +287,7 @@ describe('publications', () => {
     expect(await isFinal()).toEqual([true, true])
   })
 
-  test('a final one never changes, whatever the code does', async () => {
+  test('a final one can never change', async () => {
     const [slug = ''] = await addProofs(1)
     const { id } = await claimOne([slug])
     await store.confirm({ id, txHash: HASH, blockNumber: 4 })
@@ -316,7 +316,7 @@ describe('publications', () => {
     expect([await store.revert(at), await store.confirm(at), await store.lose({ id })]).toEqual([false, false, false])
   })
 
-  test('reverted alone: failed, with its reason', async () => {
+  test('a single reverted proof fails with the reason', async () => {
     const [slug = ''] = await addProofs(1)
     const { id } = await claimOne([slug])
     expect(await store.revert({ id, txHash: HASH, blockNumber: 4 })).toBe(true)
@@ -324,7 +324,7 @@ describe('publications', () => {
     expect(await countJobs(PUBLISH_QUEUE)).toBe(0)
   })
 
-  test('cancelled: all failed, and nothing brings them back', async () => {
+  test('cancelled: all proofs fail permanently', async () => {
     const slugs = await addProofs(2)
     const { id } = await claimOne(slugs)
     const at = { id, txHash: HASH, blockNumber: 4 }
@@ -334,7 +334,7 @@ describe('publications', () => {
     expect(await countRows('proofs', `failure = 'publish_cancelled'`)).toBe(2)
   })
 
-  test('lost: due again as they were, with a job', async () => {
+  test('lost: proofs are due again with a job', async () => {
     const slugs = await addProofs(4)
     const { id } = await claimOne(slugs)
     expect([await store.lose({ id }), await store.lose({ id })]).toEqual([true, false])
@@ -343,7 +343,7 @@ describe('publications', () => {
     expect(await claim(slugs, { nonce: 1 })).toBe(true)
   })
 
-  test('of all who settle one publication at once, one does', async () => {
+  test('one of many concurrent completions of a publication succeeds', async () => {
     const slugs = await addProofs(3)
     const { id } = await claimOne(slugs)
     const at = { id, txHash: HASH, blockNumber: 4 }
@@ -359,7 +359,7 @@ describe('publications', () => {
     expect(statuses.size).toBe(1)
   })
 
-  test('overdue: only what is in no publication and was pinned before, and of some only these', async () => {
+  test('overdue: only proofs without a publication that were pinned before, limited to the given ones', async () => {
     const [old = '', claimed = ''] = await addProofs(2, NOW - 1)
     const [young = ''] = await addProofs(1, NOW)
     await claim([claimed])
@@ -375,7 +375,7 @@ describe('publications', () => {
   })
 })
 
-test('publications in a database that is gone', async () => {
+test('publications without the database', async () => {
   const gone = await startTestStore()
   const { db } = gone.database
   const publications = createPublicationStore({ db, jobs: gone.jobs })

@@ -8,7 +8,7 @@ import { countReceipts, createRetentionStore, type RetentionStore } from './rete
 const RESTRICT_VIOLATION = { code: '23001' }
 const DAY = 86_400_000
 
-describe('receipts that leave the database', () => {
+describe('deleting receipts from the database', () => {
   let subject: TestStore
   let retention: RetentionStore
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe('receipts that leave the database', () => {
     return all
   }
 
-  test('what is old and final is listed in the order of signing, with the hash of its bytes; what is young or not final is not', async () => {
+  test('lists old, final receipts in the order of signing with the hash of their bytes, and no others', async () => {
     const early = NOW - 400 * DAY
     const old = await complete({ count: 7, now: early })
     const open = await complete({ count: 2, now: early, isFinal: false })
@@ -55,7 +55,7 @@ describe('receipts that leave the database', () => {
     expect(await listAll(before)).toEqual([])
   })
 
-  test('the bytes go, everything else stays, and no second time', async () => {
+  test('deletes the bytes once and keeps everything else', async () => {
     const { slug, bytes } = await one()
     const before = await subject.store.findProof(slug)
     expect(before?.receipt && Buffer.from(before.receipt).equals(bytes)).toBe(true)
@@ -64,11 +64,11 @@ describe('receipts that leave the database', () => {
     expect(await subject.store.findProof(slug)).toEqual({ ...rest, receipt: null, isDropped: true })
   })
 
-  test('nothing is dropped of an empty list, or of slugs that no proof has', async () => {
+  test('deletes nothing for an empty list or unknown slugs', async () => {
     expect([await retention.dropReceipts([]), await retention.dropReceipts(['nothing'])]).toEqual([0, 0])
   })
 
-  test('a proof that is not final keeps its receipt, and the others of the statement theirs', async () => {
+  test('keeps the receipt of a proof that is not final, and deletes the others', async () => {
     const final = await one()
     const open = await one({ isFinal: false })
     await expect(retention.dropReceipts([final.slug, open.slug])).rejects.toMatchObject(RESTRICT_VIOLATION)
@@ -76,7 +76,7 @@ describe('receipts that leave the database', () => {
   })
 
   test.each(['receipt_dropped = null', 'receipt_dropped = 0', `ipfs_cid = 'bafkother'`, 'publication_id = null'])(
-    'what was dropped does not come back, nor change: %s',
+    'a deleted receipt can neither return nor change: %s',
     async (change) => {
       const { slug } = await one()
       await retention.dropReceipts([slug])
@@ -86,22 +86,22 @@ describe('receipts that leave the database', () => {
     },
   )
 
-  test('a receipt that is here neither changes nor counts as dropped', async () => {
+  test('a stored receipt can neither change nor count as deleted', async () => {
     const { slug } = await one()
     await expect(update(slug, 'receipt_dropped = 5')).rejects.toMatchObject(RESTRICT_VIOLATION)
     const change = `update receipts set bytes = 'other' where signing_id = (select signing_id from proofs where slug = '${slug}')`
     await expect(subject.query(change)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 
-  test('two workers at once drop each receipt once', async () => {
+  test('two concurrent workers delete each receipt once', async () => {
     const proofs = await complete({ count: 20 })
     const slugs = proofs.map(({ slug }) => slug)
     const counts = await Promise.all([slugs, slugs.toReversed(), slugs].map((some) => retention.dropReceipts(some)))
-    // One that found rows locked may have left some to the others, whose statement then had them.
+    // A worker that found locked rows may have left some to the other.
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(20)
   })
 
-  test('what receipts take, and took, is counted', async () => {
+  test('counts the space of stored and deleted receipts', async () => {
     const before = await countReceipts(subject.database.db)
     const proofs = await complete({ count: 3, length: 20_000 })
     const held = await countReceipts(subject.database.db)
@@ -112,7 +112,7 @@ describe('receipts that leave the database', () => {
     const after = await countReceipts(subject.database.db)
     expect(after.held.receipts).toBe(held.held.receipts - 2)
     expect(after.dropped.receipts).toBe(held.dropped.receipts + 2)
-    // Nothing is lost between the two, but headers of compressed values.
+    // The sums are equal, apart from headers of compressed values.
     const [all, earlier] = [after, held].map((count) => count.held.bytes + count.dropped.bytes) as [number, number]
     expect(Math.abs(all - earlier)).toBeLessThan(100)
     expect(after.databaseBytes).toBeGreaterThan(0)

@@ -39,7 +39,7 @@ describe('the rules of the database', () => {
     await freezeRow(subject.database.db, slug, Buffer.from('{"version":1}'))
     return `ipfs_cid = 'bafkcid'`
   }
-  /** The receipt and the CID are the same throughout. */
+  /** Receipt and CID never change. */
   const moveTo = async (slug: string, status: ProofStatus) => {
     const { status: before } = (await subject.store.findProof(slug)) ?? {}
     if (status === 'complete' && before === 'pending_onchain')
@@ -55,7 +55,7 @@ describe('the rules of the database', () => {
     complete: ['pending_onchain', 'complete'],
   }
 
-  test('no statistics are made of documents: they take longest, and no plan uses them', async () => {
+  test('collects no statistics about documents, which take longest and are never used', async () => {
     const { rows } = await sql<{ name: string }>`
       select attrelid::regclass || '.' || attname as name from pg_attribute
       where atttypid = 'jsonb'::regtype and attnum > 0 and not attisdropped and attstattarget is distinct from 0
@@ -65,7 +65,7 @@ describe('the rules of the database', () => {
     expect(rows).toEqual([])
   })
 
-  test.each(pairs)('specification §3: the table knows whether %s goes to %s', async (from, to) => {
+  test.each(pairs)('specification §3: the table defines whether %s may change to %s', async (from, to) => {
     const { rows } = await sql<{ ok: boolean }>`select is_proof_transition(${from}, ${to}) as ok`.execute(
       subject.database.db,
     )
@@ -89,7 +89,7 @@ describe('the rules of the database', () => {
     },
   )
 
-  test('a signing is of a wallet and a verification: also among others that are', async () => {
+  test('a signing must match a wallet and a verification', async () => {
     const { slug } = await insert()
     const columns = 'version, chain_id, created_at, kind, tx_hash, digest, signature, data, facts, release'
     const copy = (changes: { wallet?: string; verification?: string }) =>
@@ -105,7 +105,7 @@ describe('the rules of the database', () => {
     expect(await subject.store.findProof(good.slug)).toBeUndefined()
   })
 
-  test('a sixth state does not exist', async () => {
+  test('rejects a sixth status', async () => {
     const { slug } = await insert()
     await expect(update(slug, `status = 'lost'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
@@ -118,7 +118,7 @@ describe('the rules of the database', () => {
     await expect(update(slug, `status = 'complete'`)).rejects.toMatchObject(CHECK_VIOLATION)
   })
 
-  test('a complete proof shows its receipt, CID and block; a frozen receipt shows only when pinned', async () => {
+  test('a complete proof shows receipt, CID and block; a frozen receipt shows only after it is pinned', async () => {
     const { slug } = await insert()
     await toPinned(slug)
     expect(await subject.store.findProof(slug)).toMatchObject({ receipt: null, ipfsCid: null })
@@ -139,7 +139,7 @@ describe('the rules of the database', () => {
     await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 
-  test.each(['set bytes = sha256(bytes)', 'delete'])('a frozen receipt stays: %s is refused', async (change) => {
+  test.each(['set bytes = sha256(bytes)', 'delete'])('a frozen receipt stays: rejects %s', async (change) => {
     const { slug } = await insert()
     await toPinned(slug)
     const of = `where signing_id = (select signing_id from proofs where slug = '${slug}')`
@@ -147,7 +147,7 @@ describe('the rules of the database', () => {
     await expect(subject.query(text)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 
-  test('nothing is frozen for a proof that is pinned, nor for none', async () => {
+  test('freezes nothing for a pinned or unknown proof', async () => {
     const { slug } = await insert()
     await update(slug, `status = 'pin_failed'`)
     await expect(freezeRow(subject.database.db, slug)).rejects.toMatchObject(RESTRICT_VIOLATION)
@@ -170,7 +170,7 @@ describe('the rules of the database', () => {
   )
 
   test.each([`slug = 'other'`, 'signing_id = -1', `created_at = 'epoch'`])(
-    'what was signed never changes: proofs %s',
+    'signed data never changes: proofs %s',
     async (change) => {
       const { slug } = await insert()
       await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
@@ -193,7 +193,7 @@ describe('the rules of the database', () => {
     expect(await subject.store.findWallet(wallet.userId)).toEqual(wallet)
   })
 
-  test('a wallet is not deleted and made anew', async () => {
+  test('a wallet cannot be deleted and created again', async () => {
     const { id } = await createTestWallet(subject.store)
     await expect(subject.query(`delete from wallets where id = '${id}'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
@@ -216,7 +216,7 @@ describe('the rules of the database', () => {
     await expect(subject.query(`update ${change}`)).rejects.toMatchObject(RESTRICT_VIOLATION)
   })
 
-  test('a collateral under a wrong hash is refused', async () => {
+  test('rejects collateral under a wrong hash', async () => {
     const text = `insert into collaterals (hash, bytes) values (decode('${randomHex(32)}', 'hex'), 'bytes')`
     await expect(subject.query(text)).rejects.toMatchObject(CHECK_VIOLATION)
   })

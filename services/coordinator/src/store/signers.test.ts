@@ -37,7 +37,7 @@ describe('signers', () => {
   const find = (asked: readonly { sidHash: string; digest: `0x${string}` }[], now = NOW) =>
     subject.store.findSigners({ queries: asked, now, idleMs: IDLE_MS })
 
-  test('each that is asked is answered in its place: known, unknown, expired, without a wallet, and known again', async () => {
+  test('returns each query in its place: known, unknown, expired, without a wallet, and known again', async () => {
     const [known, expired, bare] = [
       await createSigner(),
       await createSigner({ expiresAt: NOW }),
@@ -53,7 +53,7 @@ describe('signers', () => {
     ])
   })
 
-  test('what this wallet has signed before comes with it; the same digest of another wallet does not', async () => {
+  test('returns the earlier signature of this wallet, not of another one, for the digest', async () => {
     const [first, second] = [await createSigner(), await createSigner()]
     if (first.wallet === undefined) throw new Error('no wallet')
     const signing = createTestSigning(first.wallet)
@@ -67,7 +67,7 @@ describe('signers', () => {
     ])
   })
 
-  test('a session is marked as seen once a minute, and ends when idle', async () => {
+  test('marks a session as used once a minute, and ends it when idle', async () => {
     const { asked, session } = await createSigner()
     const readLastSeen = async () => {
       const found = await subject.store.findSession({ sidHash: session.sidHash, now: NOW, idleMs: IDLE_MS })
@@ -80,7 +80,7 @@ describe('signers', () => {
     expect(await find([asked], NOW + 60_000 + IDLE_MS)).toEqual(['expired'])
   })
 
-  test('sessions that another call is marking are left to it: nobody waits, so that no two calls wait for each other', async () => {
+  test('leaves sessions that another call is marking to it, so that calls never deadlock', async () => {
     const [held, free] = [await createSigner(), await createSigner()]
     const readLastSeen = async ({ session }: typeof held) => {
       const { rows } = await sql<{ last_seen_at: Date }>`select last_seen_at from sessions
@@ -101,7 +101,7 @@ describe('signers', () => {
     expect(await readLastSeen(held)).toBe(NOW + 60_000)
   })
 
-  test('keys swapped between two users are refused, and nobody else', async () => {
+  test('rejects only users whose keys were swapped', async () => {
     const [first, second, third] = [await createSigner(), await createSigner(), await createSigner()]
     await sql`update users set kms_key_id = ${Buffer.from(second.user.kmsKeyId, 'hex')} where id = ${first.user.id}`.execute(
       subject.database.db,

@@ -37,7 +37,7 @@ describe('signings', () => {
     slug,
   })
 
-  test('when a user signed, from the newest on; other users do not count', async () => {
+  test('lists when a user signed, newest first, without other users', async () => {
     const [own, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
     for (const [walletOf, now] of [
       [own, NOW],
@@ -50,7 +50,7 @@ describe('signings', () => {
     expect(await Promise.all([1, 2, 3].map(find))).toEqual([NOW + 1000, NOW, undefined])
   })
 
-  test('a signing is committed with its proof and its job', async () => {
+  test('commits a signing with its proof and job', async () => {
     const signing = createTestSigning(wallet)
     const signed = await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
     expect(signed).toEqual([toSigned(signing)])
@@ -84,7 +84,7 @@ describe('signings', () => {
     expect(rows).toEqual([{ delay: 1 }])
   })
 
-  test('what is committed together is pinned by few jobs, each proof by one', async () => {
+  test('proofs committed together share few jobs, each proof one', async () => {
     const signings = Array.from({ length: 20 }, () => createTestSigning(wallet))
     await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
     const { rows } = await sql<{ slugs: string[] }>`
@@ -94,7 +94,7 @@ describe('signings', () => {
     expect(rows.flatMap(({ slugs }) => slugs).toSorted()).toEqual(signings.map(({ slug }) => slug).toSorted())
   })
 
-  test('everything a receipt is made of comes back as it went in, hex in lower case', async () => {
+  test('returns all content of a receipt unchanged, with hex in lower case', async () => {
     const batch = createTestBatch({ eventLog: '[{"imr":3,"digest":"\\u00e4 \\"quoted\\" {}"}]' })
     const signing = createTestSigning(wallet)
     await subject.store.insertSignings({ batch, signings: [signing], now: NOW })
@@ -125,7 +125,7 @@ describe('signings', () => {
     expect(toHex(row.leaves)).toBe(batch.leaves.join(''))
   })
 
-  test('50 identical calls at once make one row, one slug, one signature, one job', async () => {
+  test('50 concurrent identical calls create one row, slug, signature and job', async () => {
     const digest = createTestSigning(wallet).statement.digest
     const batch = createTestBatch()
     const calls = Array.from({ length: 50 }, () => createTestSigning(wallet, digest))
@@ -142,7 +142,7 @@ describe('signings', () => {
     expect(jobs.reduce<number>((sum, n) => sum + (n ?? 0), 0)).toBe(1)
   })
 
-  test('calls that share pairs in opposite order neither wait in a circle nor disagree', async () => {
+  test('calls with shared pairs in opposite order neither deadlock nor disagree', async () => {
     const digests = Array.from({ length: 40 }, () => createTestSigning(wallet).statement.digest)
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) => {
@@ -156,7 +156,7 @@ describe('signings', () => {
     expect(sorted[0]).toHaveLength(40)
   })
 
-  test('a call of known, new and repeated pairs answers each pair once', async () => {
+  test('a call with known, new and repeated pairs returns each pair once', async () => {
     const known = createTestSigning(wallet)
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [known], now: NOW })
     const fresh = createTestSigning(wallet)
@@ -185,7 +185,7 @@ describe('signings', () => {
     ])
   })
 
-  test('a full batch of 256 is committed whole, its quote and collateral once', async () => {
+  test('commits a full batch of 256, with quote and collateral once', async () => {
     const batch = createTestBatch({ collateral: Buffer.from('{"of":"the full batch"}') })
     const signings = Array.from({ length: 256 }, () => createTestSigning(wallet))
     const halves = [signings.slice(0, 128), signings.slice(128)]
@@ -198,7 +198,7 @@ describe('signings', () => {
     expect(await findSigned(subject.database.db, answers.flat())).toHaveLength(256)
   })
 
-  test('two coordinators may judge one batch with different collateral', async () => {
+  test('two coordinators may verify one batch with different collateral', async () => {
     const batch = createTestBatch()
     const [first, second] = [createTestSigning(wallet), createTestSigning(wallet)]
     await subject.store.insertSignings({ batch, signings: [first], now: NOW })
@@ -214,11 +214,11 @@ describe('signings', () => {
     ])
   })
 
-  test('what a batch shares is written again where the database has lost it', async () => {
+  test('stores a batch’s shared data again if the database has lost it', async () => {
     const batch = createTestBatch()
     const before = createTestSigning(wallet)
     await subject.store.insertSignings({ batch, signings: [before], now: NOW })
-    // As on a standby that was promoted before it had them. Rows are kept from deletion; this is none.
+    // Like on a standby that was promoted before it had the rows. Rows can't be deleted, so this simulates it.
     await sql`truncate collaterals, self_attestations cascade`.execute(subject.database.db)
     const after = createTestSigning(wallet)
     const signed = await subject.store.insertSignings({ batch, signings: [after], now: NOW })
@@ -227,7 +227,7 @@ describe('signings', () => {
     expect(await count('self_attestations')).toBe(1)
   })
 
-  test('another quote under the number of a recorded batch is refused, and nothing of it stays', async () => {
+  test('rejects another quote with the number of a recorded batch, and stores nothing', async () => {
     const batch = createTestBatch()
     await subject.store.insertSignings({ batch, signings: [createTestSigning(wallet)], now: NOW })
     const signing = createTestSigning(wallet)
@@ -238,7 +238,7 @@ describe('signings', () => {
     expect(await subject.store.findProof(signing.slug)).toBeUndefined()
   })
 
-  test('two signings with one entropy sample are refused, and nothing of them stays', async () => {
+  test('rejects two signings with one entropy sample, and stores nothing', async () => {
     const first = createTestSigning(wallet)
     const second = createTestSigning(wallet)
     const { entropyHash } = first.statement
@@ -250,14 +250,14 @@ describe('signings', () => {
     expect(await countJobs(first.slug)).toBe(0)
   })
 
-  test('a wallet that does not exist signs nothing', async () => {
+  test('rejects an unknown wallet', async () => {
     const signing = createTestSigning({ ...wallet, id: '00000000-0000-4000-8000-000000000000' })
     await expect(
       subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW }),
     ).rejects.toMatchObject({ code: '23503' })
   })
 
-  test('a transaction whose jobs fail leaves nothing', async () => {
+  test('stores nothing if the jobs fail', async () => {
     const batch = createTestBatch()
     const signing = createTestSigning(wallet)
     const store = subject.withJobs({
@@ -275,13 +275,13 @@ describe('signings', () => {
     expect(again).toEqual([toSigned(signing)])
   })
 
-  test('nothing asked is nothing answered', async () => {
+  test('returns nothing for an empty call', async () => {
     expect(await subject.store.insertSignings({ batch: createTestBatch(), signings: [], now: NOW })).toEqual([])
     expect(await subject.store.findSigners({ queries: [], now: NOW, idleMs: 1000 })).toEqual([])
     expect(await subject.store.findProof('unknown')).toBeUndefined()
   })
 
-  test('a connection killed in the transaction leaves nothing, and the next call works', async () => {
+  test('a connection cut during the transaction stores nothing, and the next call works', async () => {
     const signing = createTestSigning(wallet)
     const batch = createTestBatch()
     const store = subject.withJobs({
@@ -297,7 +297,7 @@ describe('signings', () => {
     expect(await subject.store.insertSignings({ batch, signings: [signing], now: NOW })).toEqual([toSigned(signing)])
   })
 
-  test('what was stored is answered, though an earlier one that others lost to cannot be read', async () => {
+  test('returns stored signings even if an earlier one of other requests is unreadable', async () => {
     const database = await openDatabase(subject.options)
     const isLookup = (node: object) => JSON.stringify(node).includes('select signing_id, slug from signing_lookups')
     const db = database.db.withPlugin({

@@ -35,7 +35,7 @@ describe('signings with a log', () => {
   const digestOf = ({ signed }: SigningV2) => (signed.subject as { digest: Hex }).digest
   const leafOf = ({ statement }: SigningV2) => toHex(hashLeaf(statement))
 
-  /** Signings whose entries are in a log with others before and behind them; they are claimed, cosigned, and not yet stored. */
+  /** Signings whose entries are in a log between others. They are claimed and cosigned, but not yet stored. */
   async function sign(count = 1, before = 299) {
     const log = createTestLog()
     log.fill(before)
@@ -93,7 +93,7 @@ describe('signings with a log', () => {
     }
   })
 
-  test('the note is stored once, whoever stores it first', async () => {
+  test('stores the note once', async () => {
     const { log, signings, batch, note } = await sign(4)
     const [first, ...rest] = signings as [SigningV2, ...SigningV2[]]
     await insert(batch, [first])
@@ -103,7 +103,7 @@ describe('signings with a log', () => {
     expect(await subject.logStore.findCosigned(log.hash)).toEqual({ size: log.entries.length, note })
   })
 
-  test('who claims what is stored loses, before the time of the claim and after it', async () => {
+  test('a claim of a stored signing is lost, before and after it expires', async () => {
     const { log, signings, batch } = await sign(3)
     await insert(batch, signings)
     expect(await countClaims(signings)).toBe(3)
@@ -115,10 +115,10 @@ describe('signings with a log', () => {
     expect(await countClaims(signings)).toBe(0)
   })
 
-  test('what lost to an earlier signing is answered with it', async () => {
+  test('returns the earlier signing to the requests that lost', async () => {
     const { log, signings, batch } = await sign()
     const [signing] = signings as [SigningV2]
-    // Another took the claim over after its time, and commits after this one.
+    // Another call took the claim over after it expired and commits after this one.
     const rival = { walletId: wallet.id, digest: digestOf(signing), leaf: randomHex(32) }
     const later = log.toAppend({ claims: [rival], now: NOW + 90_001 })
     expect(await subject.logStore.appendLog(later)).toEqual({ lost: [] })
@@ -128,7 +128,7 @@ describe('signings with a log', () => {
     expect(await insert(second.batch, [again])).toEqual(stored)
   })
 
-  test('claims and commits of the same digests at once never wait in a circle', async () => {
+  test('concurrent claims and commits of the same digests never deadlock', async () => {
     const { signings, batch } = await sign(40)
     const rivals = Array.from({ length: 8 }, (_, round) => {
       const claims = signings.map((one) => ({ walletId: wallet.id, digest: digestOf(one), leaf: randomHex(32) }))
@@ -139,7 +139,7 @@ describe('signings with a log', () => {
       Promise.all(rivals.map((rival) => subject.logStore.appendLog(rival))),
       ...halves.map((half) => insert(batch, half)),
     ])
-    // Before the commit the claims of the first stand in the way, after it their signings.
+    // Before the commit the first call's claims block the other, after it its signings.
     expect(answers.map((answer) => ('lost' in answer ? answer.lost.length : -1))).toEqual(Array(8).fill(40))
     expect(
       await subject.query(`select 1 from claims where log_id not in (select log_id from log_appends where size > 300)`),
@@ -162,7 +162,7 @@ describe('signings with a log', () => {
     expect(await countClaims(signings)).toBe(1)
   })
 
-  test('a note of a checkpoint that is not written, or of a log that is not: log_unavailable', async () => {
+  test('returns log_unavailable for a note of an unknown checkpoint or log', async () => {
     const { log, signings, batch } = await sign()
     log.fill(1)
     const { origin, toNote } = log
@@ -173,18 +173,18 @@ describe('signings with a log', () => {
     expect(await find((signings[0] as SigningV2).slug)).toBeUndefined()
   })
 
-  test('a log that the database has lost and got again, under another number: log_unavailable once', async () => {
+  test('returns log_unavailable once for a log that the database lost and got again with another id', async () => {
     const { log, signings, batch } = await sign(2)
     const [first, second] = signings as [SigningV2, SigningV2]
     await insert(batch, [first])
-    // As on a standby that was promoted before it had them. Rows are kept from deletion; this is none.
+    // Like on a standby that was promoted before it had the rows. Rows can't be deleted, so this simulates it.
     await subject.query('truncate logs, log_appends, log_ended, log_nodes, log_notes cascade')
     await expect(insert(batch, [second])).rejects.toMatchObject({ code: 'log_unavailable' })
     await subject.logStore.appendLog(log.toAppend())
     expect(await insert(batch, [second])).toMatchObject([{ slug: second.slug }])
   })
 
-  test('nothing is made of a row that should be in the log and is not', async () => {
+  test('assembles nothing from a row that lacks its log entry', async () => {
     const { signings, batch } = await sign()
     const [{ logIndex: _, ...signing }] = signings as [SigningV2]
     await insert(batch, [signing])
@@ -204,7 +204,7 @@ describe('signings with a log', () => {
     expect(() => assembleReceipt(work)).toThrow(expect.objectContaining({ code: 'inclusion_invalid' }))
   })
 
-  test('the place in the log never changes', async () => {
+  test('the index in the log never changes', async () => {
     const { signings, batch } = await sign()
     await insert(batch, signings)
     const { slug } = signings[0] as SigningV2
@@ -216,7 +216,7 @@ describe('signings with a log', () => {
       await expect(subject.query(`update ${change}`)).rejects.toMatchObject({ code: '23001' })
   })
 
-  test('signings without a log are stored as before, and have none', async () => {
+  test('signings without a log are stored as before, without an entry', async () => {
     const signing = createTestSigningV2(wallet)
     const { coordinatorKey } = signing.statement
     await insert(createTestBatch({ release: createTestRelease(coordinatorKey) }), [signing])

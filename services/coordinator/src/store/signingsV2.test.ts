@@ -33,7 +33,7 @@ describe('signings of version 2', () => {
   }
   const find = (slug: string) => createPinningStore({ db: subject.database.db, jobs: subject.jobs }).findPin(slug)
 
-  test('an off-chain signing is stored as its commitment, and found with its kind', async () => {
+  test('stores an off-chain signing as its commitment and finds it with its kind', async () => {
     const signing = createTestSigningV2(wallet)
     expect(await insert([signing])).toEqual([
       { walletId: wallet.id, digest: null, signature: null, slug: signing.slug },
@@ -45,7 +45,7 @@ describe('signings of version 2', () => {
     expect(newest).toEqual({ id: expect.any(String), ...listed })
   })
 
-  test('an authorization is found again by its digest, and a second one is its first', async () => {
+  test('finds an authorization by its digest, and a second one returns the first', async () => {
     const signed = createTestAuthorization()
     const [first, second] = [createTestSigningV2(wallet, signed), createTestSigningV2(wallet, signed)]
     const stored = await insert([first])
@@ -57,7 +57,7 @@ describe('signings of version 2', () => {
     expect(Object.keys(newest ?? {})).not.toContain('data')
   })
 
-  test('a transaction is listed as one of version 1 is', async () => {
+  test('lists a transaction like one of version 1', async () => {
     const { txMetadata, statement } = createTestSigning(wallet)
     const { digest, signature, txHash, signedAt } = statement
     const to = txMetadata.to.toLowerCase() as Hex
@@ -69,7 +69,7 @@ describe('signings of version 2', () => {
     expect(newest).not.toHaveProperty('kind')
   })
 
-  test('kinds and versions share one transaction; each is answered', async () => {
+  test('kinds and versions share one transaction, and each is returned', async () => {
     const batch = createTestBatch()
     const { coordinatorKey } = createTestSigning(wallet).statement
     const news = [createTestSigningV2(wallet), createTestSigningV2(wallet, createTestAuthorization())]
@@ -81,7 +81,7 @@ describe('signings of version 2', () => {
     expect((await find(signings[1]?.slug ?? ''))?.records.version).toBe(2)
   })
 
-  test('a commitment that the wallet has already is left out; the others of the batch are stored', async () => {
+  test('omits a commitment that the wallet has already, and stores the others of the batch', async () => {
     const signing = createTestSigningV2(wallet)
     await insert([signing])
     const { coordinatorKey } = signing.statement
@@ -100,7 +100,7 @@ describe('signings of version 2', () => {
     await expect(insert([{ ...createTestSigningV2(other), signed: signing.signed }])).resolves.toHaveLength(1)
   })
 
-  test('the first release of a batch by a coordinator stays, also under 20 calls at once', async () => {
+  test('keeps a coordinator’s first release of a batch, even with 20 concurrent calls', async () => {
     const batch = createTestBatch()
     const coordinatorKey = randomHex(32)
     const signings = Array.from({ length: 20 }, () => {
@@ -140,7 +140,7 @@ describe('signings of version 2', () => {
     expect(first[2]).not.toBe(second[2])
   })
 
-  test('assembly of the same rows is the same blocks each time', async () => {
+  test('the same rows give the same blocks each time', async () => {
     const signing = createTestSigningV2(wallet)
     await insert([signing])
     const made = await Promise.all([find(signing.slug), find(signing.slug)])
@@ -149,13 +149,13 @@ describe('signings of version 2', () => {
     expect(one?.others).toHaveLength(3)
   })
 
-  test('nothing is made of a row whose release is missing', async () => {
+  test('assembles nothing from a row without its release', async () => {
     const signing = createTestSigningV2(wallet)
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
     await expect(find(signing.slug)).rejects.toThrow()
   })
 
-  test('many signings share the sample of a beacon; other samples serve one', async () => {
+  test('many signings may share a beacon’s sample; other samples are used once', async () => {
     const round = {
       kind: 'drand' as const,
       source: 'drand/quicknet',
@@ -175,7 +175,7 @@ describe('signings of version 2', () => {
     })
   })
 
-  describe('the database itself refuses', () => {
+  describe('the database rejects', () => {
     const hash = 'ab'.repeat(32)
     const [digest, signature] = [`'\\x${hash}'`, `'\\x${'11'.repeat(65)}'`]
     const add = (values: string) =>
@@ -201,7 +201,7 @@ describe('signings of version 2', () => {
       await expect(add(values)).rejects.toThrow('signings_kind')
     })
 
-    test('a change or deletion of a release, a coordinator’s block or a version', async () => {
+    test('changing or deleting a release, a coordinator’s block or a version', async () => {
       const signing = createTestSigningV2(wallet)
       await insert([signing])
       for (const table of ['releases', 'coordinator_blocks']) {

@@ -41,21 +41,21 @@ describe('the store', () => {
   }
 
   describe('logins', () => {
-    test('of 20 callbacks one takes the login', async () => {
+    test('one of 20 concurrent callbacks consumes the login', async () => {
       const login = await createLogin()
       const takes = Array.from({ length: 20 }, () => subject.store.consumeLogin({ ...login, now: NOW }))
       const taken = (await Promise.all(takes)).filter((answer) => answer !== undefined)
       expect(taken).toEqual([login])
     })
 
-    test('a wrong state takes nothing and spoils nothing', async () => {
+    test('a wrong state consumes nothing', async () => {
       const login = await createLogin()
       const wrong = { id: login.id, stateHash: randomHex(32), now: NOW }
       expect(await subject.store.consumeLogin(wrong)).toBeUndefined()
       expect(await subject.store.consumeLogin({ ...login, now: NOW })).toEqual(login)
     })
 
-    test('a login ends at its time, to the millisecond', async () => {
+    test('a login expires to the millisecond', async () => {
       const late = await createLogin()
       expect(await subject.store.consumeLogin({ ...late, now: late.expiresAt })).toBeUndefined()
       const inTime = await createLogin()
@@ -64,7 +64,7 @@ describe('the store', () => {
   })
 
   describe('users', () => {
-    test('issuer and subject are the identity; address and name follow the latest sign-in', async () => {
+    test('issuer and subject identify a user; address and name follow the latest sign-in', async () => {
       const user = createTestUser()
       const first = await subject.store.upsertUser(user)
       const again = await subject.store.upsertUser({ ...user, email: 'other@example.org', name: null, now: NOW + 1 })
@@ -73,7 +73,7 @@ describe('the store', () => {
       expect(elsewhere.id).not.toBe(first.id)
     })
 
-    test('a changed key is refused, and changes nothing else', async () => {
+    test('rejects a changed key without changing anything else', async () => {
       const user = createTestUser()
       await subject.store.upsertUser(user)
       await expect(
@@ -83,7 +83,7 @@ describe('the store', () => {
       expect(rows).toEqual([{ email: user.email }])
     })
 
-    test('20 first sign-ins at once make one user', async () => {
+    test('20 concurrent first sign-ins create one user', async () => {
       const user = createTestUser()
       const users = await Promise.all(Array.from({ length: 20 }, () => subject.store.upsertUser(user)))
       expect(new Set(users.map(({ id }) => id)).size).toBe(1)
@@ -103,12 +103,12 @@ describe('the store', () => {
       return (await query.select('last_seen_at').executeTakeFirstOrThrow()).last_seen_at.getTime()
     }
 
-    test('a session comes back with its user', async () => {
+    test('returns a session with its user', async () => {
       const { user, session, find } = await createSession()
       expect(await find(NOW)).toEqual({ session, user })
     })
 
-    test('it is marked as seen once a minute, never back in time', async () => {
+    test('marks it as used once a minute, never back in time', async () => {
       const { session, find } = await createSession()
       await find(NOW + 59_999)
       expect(await readLastSeen(session.sidHash)).toBe(NOW)
@@ -118,7 +118,7 @@ describe('the store', () => {
       expect(await readLastSeen(session.sidHash)).toBe(NOW + 60_000)
     })
 
-    test('it ends when idle, and a look at it does not wake it', async () => {
+    test('ends it when idle, and reading it then does not revive it', async () => {
       const { find } = await createSession()
       expect(await find(NOW + IDLE_MS)).toBe('expired')
       expect(await find(NOW + IDLE_MS)).toBe('expired')
@@ -127,27 +127,27 @@ describe('the store', () => {
       expect(await other.find(NOW + IDLE_MS)).not.toBe('expired')
     })
 
-    test('it ends at its absolute time, however busy', async () => {
+    test('ends it at its maximum age, even if it is used', async () => {
       const { session, find } = await createSession({ expiresAt: NOW + 1000 })
       expect(await find(session.expiresAt - 1)).toMatchObject({ session })
       expect(await find(session.expiresAt)).toBe('expired')
     })
 
-    test('a deleted session is gone; deleting it again says so', async () => {
+    test('deletes a session once, and says whether there was one', async () => {
       const { session, find } = await createSession()
       expect(await subject.store.deleteSession(session.sidHash)).toBe(true)
       expect(await subject.store.deleteSession(session.sidHash)).toBe(false)
       expect(await find(NOW)).toBeUndefined()
     })
 
-    test('an unknown user has no session', async () => {
+    test('rejects a session of an unknown user', async () => {
       const user = { ...createTestUser(), id: '00000000-0000-4000-8000-000000000000' }
       await expect(subject.store.createSession(createTestSession(user))).rejects.toMatchObject({ code: '23503' })
     })
   })
 
   describe('wallets', () => {
-    test('50 parallel calls make one wallet, with one provenance', async () => {
+    test('50 concurrent calls create one wallet with one provenance', async () => {
       const user = await subject.store.upsertUser(createTestUser())
       const address = `0x${randomHex(20)}` as const
       const calls = Array.from({ length: 50 }, () => ({ address, witness: createTestWitness() }))
@@ -161,7 +161,7 @@ describe('the store', () => {
       expect(calls.map(({ witness }) => witness.signatureHex)).toContain(wallets[0]?.provenance.entropySig)
     })
 
-    test('the provenance is hash, signature and source of the witness', async () => {
+    test('the provenance has the sample’s hash, signature and source', async () => {
       const user = await subject.store.upsertUser(createTestUser())
       const witness = createTestWitness()
       const address = `0x${randomHex(20)}` as const
@@ -180,7 +180,7 @@ describe('the store', () => {
       })
     })
 
-    test('another key or address than the recorded one is refused', async () => {
+    test('rejects another key or address than the stored one', async () => {
       const wallet = await createTestWallet(subject.store)
       const same = { ...wallet, witness: createTestWitness(), now: NOW }
       for (const change of [{ kmsKeyId: randomHex(16) }, { address: `0x${randomHex(20)}` as const }]) {
@@ -190,7 +190,7 @@ describe('the store', () => {
       }
     })
 
-    test('no user, no wallet', async () => {
+    test('rejects a wallet without a user', async () => {
       const userId = '00000000-0000-4000-8000-000000000000'
       expect(await subject.store.findWallet(userId)).toBeUndefined()
       const wallet = await createTestWallet(subject.store)
@@ -198,7 +198,7 @@ describe('the store', () => {
       await expect(subject.store.createWallet(parameters)).rejects.toMatchObject({ code: 'key_binding_mismatch' })
     })
 
-    test('swapping the keys of two users in the database is noticed at every door', async () => {
+    test('detects swapped keys of two users everywhere', async () => {
       const { store, database } = subject
       const people = [createTestUser(), createTestUser()]
       const users = await Promise.all(people.map((person) => store.upsertUser(person)))
@@ -224,7 +224,7 @@ describe('the store', () => {
   })
 
   describe('entropy samples', () => {
-    test('a sample is claimed once, also within one call', async () => {
+    test('claims a sample once, even within one call', async () => {
       const [first, second] = [createTestWitness(), createTestWitness()]
       expect(await subject.store.claimSamples([first, first], NOW)).toEqual([first])
       expect(await subject.store.claimSamples([first, second], NOW)).toEqual([second])
@@ -232,7 +232,7 @@ describe('the store', () => {
       expect(await subject.store.claimSamples([], NOW)).toEqual([])
     })
 
-    test('the value counts, whoever signed it', async () => {
+    test('only the value counts, whoever signed the sample', async () => {
       const witness = createTestWitness()
       await subject.store.claimSamples([witness], NOW)
       expect(await subject.store.claimSamples([{ ...witness, signatureHex: randomHex(64), sequence: 9 }], NOW)).toEqual(
@@ -240,7 +240,7 @@ describe('the store', () => {
       )
     })
 
-    test('20 claims of the same 64 samples at once share them out', async () => {
+    test('20 concurrent claims of the same 64 samples get different ones', async () => {
       const witnesses = Array.from({ length: 64 }, createTestWitness)
       const claims = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
@@ -251,7 +251,7 @@ describe('the store', () => {
       expect(new Set(claims.flat()).size).toBe(64)
     })
 
-    test('two coordinators on one database share them out', async () => {
+    test('two coordinators on one database get different ones', async () => {
       const other = await openStore(subject.options)
       try {
         const witnesses = Array.from({ length: 256 }, createTestWitness)
@@ -267,7 +267,7 @@ describe('the store', () => {
     })
   })
 
-  test('a dump of the database holds no session secret', async () => {
+  test('a dump of the database contains no session secret', async () => {
     const { store, database } = subject
     const sid = randomHex(32)
     const user = await store.upsertUser(createTestUser())
@@ -295,7 +295,7 @@ describe('the store', () => {
     }
   })
 
-  test('ping answers while the database is there', async () => {
+  test('ping succeeds while the database is available', async () => {
     await subject.store.ping()
   })
 })

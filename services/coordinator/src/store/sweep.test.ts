@@ -17,7 +17,7 @@ import { enqueueMissing } from './sweep.ts'
 import type { Tables } from './tables.ts'
 import type { Wallet } from './wallets.ts'
 
-describe('jobs that are finished', () => {
+describe('finished jobs', () => {
   let subject: TestStore
   let wallet: Wallet
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('jobs that are finished', () => {
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins })
   })
 
-  test('jobs that name no proof hide none; those that are missing are written as a commit writes them', async () => {
+  test('jobs without a proof hide none; missing jobs are written like those of a commit', async () => {
     const { store, database, jobs } = subject
     const signings = Array.from({ length: 20 }, () => createTestSigning(wallet))
     await store.insertSignings({ batch: createTestBatch(), signings, now: NOW - 30_000 })
@@ -73,29 +73,26 @@ describe('jobs that are finished', () => {
     ['active', 0],
     ['completed', 1],
     ['failed', 1],
-  ])(
-    'a policy that is not pinned and whose job is %s gets %i more, and none once it is pinned',
-    async (state, policies) => {
-      const { store, database, jobs } = subject
-      const sweep = (now = NOW) => enqueueMissing({ db: database.db, jobs }, { now })
-      const text = `{"rules":"${state}"}`
-      const policy = { hash: hash('sha256', text), text }
-      const vault = { userId: wallet.userId, address: `0x${randomHex(20)}`, kmsKeyId: randomHex(16) } as const
-      await store.createVault({ ...vault, policy, limit: 100, now: NOW - 30_000 })
-      await sql`update pgboss.job set state = ${state}::pgboss.job_state where data ->> 'hash' = ${policy.hash}`.execute(
-        database.db,
-      )
-      // Younger than a job can be late.
-      expect(await sweep(NOW - 25_000)).toMatchObject({ policies: 0 })
-      expect(await sweep()).toMatchObject({ policies })
-      expect(await sweep()).toMatchObject({ policies: 0 })
-      await sql`delete from pgboss.job where data ->> 'hash' = ${policy.hash}`.execute(database.db)
-      await createPinningStore({ db: database.db, jobs }).completePolicy({ hash: policy.hash, now: NOW })
-      expect(await sweep()).toMatchObject({ policies: 0 })
-    },
-  )
+  ])('an unpinned policy whose job is %s gets %i more, and none once it is pinned', async (state, policies) => {
+    const { store, database, jobs } = subject
+    const sweep = (now = NOW) => enqueueMissing({ db: database.db, jobs }, { now })
+    const text = `{"rules":"${state}"}`
+    const policy = { hash: hash('sha256', text), text }
+    const vault = { userId: wallet.userId, address: `0x${randomHex(20)}`, kmsKeyId: randomHex(16) } as const
+    await store.createVault({ ...vault, policy, limit: 100, now: NOW - 30_000 })
+    await sql`update pgboss.job set state = ${state}::pgboss.job_state where data ->> 'hash' = ${policy.hash}`.execute(
+      database.db,
+    )
+    // Younger than the maximum delay of a job.
+    expect(await sweep(NOW - 25_000)).toMatchObject({ policies: 0 })
+    expect(await sweep()).toMatchObject({ policies })
+    expect(await sweep()).toMatchObject({ policies: 0 })
+    await sql`delete from pgboss.job where data ->> 'hash' = ${policy.hash}`.execute(database.db)
+    await createPinningStore({ db: database.db, jobs }).completePolicy({ hash: policy.hash, now: NOW })
+    expect(await sweep()).toMatchObject({ policies: 0 })
+  })
 
-  test('the sweep reads none of them, however many there are', async () => {
+  test('the sweep does not read finished jobs', async () => {
     const { db } = subject.database
     await sql`
       insert into pgboss.job (name, data, state, policy, completed_on)
@@ -106,13 +103,13 @@ describe('jobs that are finished', () => {
     const plan = await explainFirst(db, (explaining) =>
       enqueueMissing({ db: explaining, jobs: subject.jobs }, { now: NOW }),
     )
-    // Of those that wait, and of those under way.
+    // Waiting and running ones.
     expect(plan).toMatch(/Index Scan using job_common_i11 /)
     expect(plan).toMatch(/Index Scan using job_common_name_idx /)
     expect(plan).not.toMatch(/job_common_pkey|Seq Scan/)
   })
 
-  test('nor does it compare each proof with each that waits', async () => {
+  test('the sweep does not compare each proof with each waiting job', async () => {
     const { db } = subject.database
     await sql`
       insert into pgboss.job (name, data, policy)
@@ -125,7 +122,7 @@ describe('jobs that are finished', () => {
     expect(plan).toMatch(/hashed SubPlan/)
   })
 
-  test('they are kept for minutes, and have an index of those that are active', async () => {
+  test('finished jobs are kept for minutes, and active ones have an index', async () => {
     const names = ['confirm', 'pin', 'policy', 'publish']
     expect(
       await subject.query(
@@ -137,7 +134,7 @@ describe('jobs that are finished', () => {
     ])
   })
 
-  test('a start without that index does not hold up writers of jobs for long', async () => {
+  test('creating that index at the start blocks writers of jobs only briefly', async () => {
     const { database } = subject
     const log = createFakeLog()
     const start = async () => (await openJobs(database, { pipelineDelayMs: 1000, log })).stop()
@@ -154,7 +151,7 @@ describe('jobs that are finished', () => {
   })
 })
 
-/** How the database runs the first statement; it is answered nothing. */
+/** The plan of the first statement, which gets an empty result. */
 async function explainFirst(db: Kysely<Tables>, run: (db: Kysely<Tables>) => Promise<unknown>): Promise<string> {
   const plans: string[] = []
   const explaining = db.withPlugin({

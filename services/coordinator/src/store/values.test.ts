@@ -15,7 +15,7 @@ import {
 } from '../../test/store/store.ts'
 import { createNodeReader } from './logTiles.ts'
 
-/** PostgreSQL tries so many plans of their own before it compares them with one for all. */
+/** PostgreSQL tries this many custom plans before it compares them with a generic plan. */
 const TRIED = 5
 const TIMES = 12
 
@@ -26,7 +26,7 @@ describe('prepared statements on PostgreSQL', () => {
   })
   afterAll(() => subject.stop())
 
-  /** Of each that was run often. The connection is always the same where one call follows the other. */
+  /** Of each statement that ran often. Sequential calls use the same connection. */
   async function listPlans() {
     const { rows } = await sql<{ statement: string; generic_plans: number; custom_plans: number }>`
       select statement, generic_plans::int, custom_plans::int from pg_prepared_statements
@@ -34,7 +34,7 @@ describe('prepared statements on PostgreSQL', () => {
     return rows
   }
 
-  test('with lists of one, or of any number, are planned once for all', async () => {
+  test('with lists of any length share one generic plan', async () => {
     const { store, logStore, database } = subject
     const user = await store.upsertUser(createTestUser())
     const session = createTestSession(user, { expiresAt: NOW + 43_200_000 })
@@ -56,7 +56,7 @@ describe('prepared statements on PostgreSQL', () => {
       await store.findSigners({ queries: asked, now: NOW, idleMs: 7_200_000 })
       await store.findProofStates([signing.slug])
       await store.claimSamples([createTestWitness()], NOW)
-      // A new one each time: it keeps what it has read.
+      // New each time, because it caches what it has read.
       await createNodeReader(database.db)(log.hash, listTreeNodes(5))
       await logStore.findCosigned(log.hash)
     }
@@ -66,7 +66,7 @@ describe('prepared statements on PostgreSQL', () => {
     expect(plans.filter(({ custom_plans }) => custom_plans !== TRIED)).toEqual([])
   })
 
-  test('in the functions of logs keep one plan too, by a setting of each function', async () => {
+  test('in the functions of logs keep one plan, too, by a setting of each function', async () => {
     const { rows } = await sql`select distinct proname from pg_proc
       where proconfig @> array['plan_cache_mode=force_generic_plan'] order by proname`.execute(subject.database.db)
     expect(rows.map((row) => (row as { proname: string }).proname)).toEqual([

@@ -55,7 +55,7 @@ describe('vaults', () => {
     return found.rows[0]?.count
   }
 
-  test('a vault is stored with a job that pins its policy, and listed once that is done', async () => {
+  test('stores a vault with a job that pins its policy, and lists it once it is pinned', async () => {
     const { user } = await createOwner()
     const asked = createVaultOf(user.id)
     const vault = await subject.store.createVault(asked)
@@ -71,7 +71,7 @@ describe('vaults', () => {
     expect(await countJobs(asked.policy)).toBe(1)
   })
 
-  test('the user’s own wallet is another, and stays the one', async () => {
+  test('the user’s own wallet stays separate', async () => {
     const { user, wallet } = await createOwner()
     await subject.store.createVault(createVaultOf(user.id))
     expect(await subject.store.findWallet(user.id)).toEqual(wallet)
@@ -80,7 +80,7 @@ describe('vaults', () => {
     expect(await subject.store.createWallet(again)).toEqual(wallet)
   })
 
-  test('two users may have one policy, and each their own vault', async () => {
+  test('two users may have the same policy, each with a separate vault', async () => {
     const [first, second] = [await createOwner(), await createOwner()]
     const policy = createPolicy()
     const vaults = [
@@ -90,7 +90,7 @@ describe('vaults', () => {
     expect(new Set(vaults.map(({ id }) => id)).size).toBe(2)
   })
 
-  test('one policy with another key is refused', async () => {
+  test('rejects a policy with another key', async () => {
     const { user } = await createOwner()
     const asked = createVaultOf(user.id)
     await subject.store.createVault(asked)
@@ -98,7 +98,7 @@ describe('vaults', () => {
     await expect(subject.store.createVault(other)).rejects.toEqual(withCode('key_binding_mismatch'))
   })
 
-  test('no more than the limit, however many ask at once; those that are there are still answered', async () => {
+  test('concurrent calls do not exceed the limit, and existing vaults are still returned', async () => {
     const { user } = await createOwner()
     const asked = Array.from({ length: 6 }, () => createVaultOf(user.id, { limit: 3 }))
     const settled = await Promise.allSettled(asked.map((one) => subject.store.createVault(one)))
@@ -108,7 +108,7 @@ describe('vaults', () => {
     for (const one of made) expect(await subject.store.createVault(one)).toMatchObject({ address: one.address })
   })
 
-  test('one that was made before is stored beyond the limit, and counts for the next new one', async () => {
+  test('restores an earlier vault above the limit, which then counts for the next new one', async () => {
     const { user } = await createOwner()
     await subject.store.createVault(createVaultOf(user.id, { limit: 1 }))
     const before = createVaultOf(user.id, { limit: null })
@@ -117,7 +117,7 @@ describe('vaults', () => {
     await expect(subject.store.createVault(next)).rejects.toEqual(withCode('too_many_vaults'))
   })
 
-  test('signers: the own wallet without an address or with its own, a vault by its address once its policy is pinned', async () => {
+  test('signers: the own wallet with or without its address, a vault by its address once its policy is pinned', async () => {
     const [owner, stranger] = [await createOwner(), await createOwner()]
     const asked = createVaultOf(owner.user.id)
     const { id: walletId, address, kmsKeyId: keyId, policy } = await subject.store.createVault(asked)
@@ -140,7 +140,7 @@ describe('vaults', () => {
     expect(await find(sidHash, `0x${randomHex(20)}`)).toBe('vault_not_found')
   })
 
-  test('what a vault signs is in the list of its user with its address, counts for the user, and keeps its approvals', async () => {
+  test('a vault’s signature is in its user’s list with its address, counts for the user, and keeps its approvals', async () => {
     const { user, wallet, session } = await createOwner()
     const vault = await subject.store.createVault(createVaultOf(user.id))
     await complete(vault.policy)
@@ -158,7 +158,7 @@ describe('vaults', () => {
     await insert(ofOwn, NOW)
     const first = await insert({ ...ofVault, approvals, statement: { ...ofVault.statement, policy } }, NOW + 1)
     expect(first).toMatchObject([{ walletId: vault.id, signature: null, slug: ofVault.slug }])
-    // One for each wallet: the second finds the first.
+    // One per wallet: the second call finds the first.
     expect(await insert({ ...ofVault, slug: 'another-slug-00000000A' }, NOW + 2)).toEqual(first)
     const list = await subject.store.listTransactions({ userId: user.id, limit: 10, before: undefined })
     expect(list).toMatchObject([
@@ -183,7 +183,7 @@ describe('vaults', () => {
     expect(found).toMatchObject([{ signed: { signature: null, slug: ofVault.slug } }])
   })
 
-  test('the database refuses to change or forget a policy and to unpin it', async () => {
+  test('the database rejects changing, deleting or unpinning a policy', async () => {
     const { user } = await createOwner()
     const { policy } = await subject.store.createVault(createVaultOf(user.id))
     await complete(policy)

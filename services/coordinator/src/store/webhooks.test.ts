@@ -38,7 +38,7 @@ describe('webhooks', () => {
   const events = () => createWebhookEvents(subject.database.db)
   const receiver = (origin: string) => ({ urlHash: randomHex(32), origin })
 
-  /** Fresh receivers, which have nothing to get yet. */
+  /** New receivers without webhooks. */
   async function register(...origins: string[]) {
     const receivers = origins.map(receiver)
     return (await webhooks.register({ receivers, keys: [Buffer.alloc(32, 1)], now: NOW })).ids
@@ -58,7 +58,7 @@ describe('webhooks', () => {
     deadlineMs: changes.deadlineMs ?? 60_000,
   })
 
-  test('where nobody is to be told, nothing is written', async () => {
+  test('writes nothing without receivers', async () => {
     await webhooks.register({ receivers: [], keys: [], now: NOW })
     await signIn()
     await events().write('publisher.short_of_gas', { account: '0xaa', chainId: 1, balanceWei: '0' }, NOW)
@@ -66,7 +66,7 @@ describe('webhooks', () => {
     expect(await events().findKeys()).toEqual([])
   })
 
-  test('a sign-in is told to each receiver, with the address only', async () => {
+  test('notifies each receiver of a sign-in, with only the address', async () => {
     const ids = await register('https://one.example', 'https://two.example')
     const { address } = await signIn()
     for (const id of ids) {
@@ -85,13 +85,13 @@ describe('webhooks', () => {
     }
   })
 
-  test('a sign-in that is rolled back is not told', async () => {
+  test('does not notify of a sign-in that is rolled back', async () => {
     const [id = 0] = await register('https://one.example')
     const user = await subject.store.upsertUser(createTestUser())
     const before = await count()
     const session = createTestSession(user)
     await subject.store.createSession(session)
-    // The same again: the row is refused, and with it its event.
+    // The same again: the database rejects the row, and with it its event.
     await expect(subject.store.createSession(session)).rejects.toThrow()
     expect([await count(), (await claim(id)).length]).toEqual([before + 1, 1])
   })
@@ -144,7 +144,7 @@ describe('webhooks', () => {
     ])
   })
 
-  test('a warning is told once a day, however many notice it at once', async () => {
+  test('warns once a day, even for concurrent warnings', async () => {
     const [id = 0] = await register('https://one.example')
     const data = { fmspc: randomHex(6), ca: 'platform' as const, lapsesAt: new Date(NOW).toISOString() }
     await Promise.all(Array.from({ length: 5 }, () => events().write('collateral.lapsing', data, NOW)))
@@ -156,7 +156,7 @@ describe('webhooks', () => {
     )
   })
 
-  test('refusals of a vault are told one by one, and of each vault at most 60 in an hour', async () => {
+  test('notifies of each refusal of a vault, at most 60 per vault and hour', async () => {
     const [id = 0] = await register('https://one.example')
     const refusal = (walletAddress: `0x${string}`) =>
       events().write('vault.refused', { walletAddress, policyHash: '00', kind: 'message', code: 'policy_refused' }, NOW)
@@ -165,7 +165,7 @@ describe('webhooks', () => {
     expect(await claim(id)).toHaveLength(61)
   })
 
-  test('what is claimed is nobody else’s until its lease is over', async () => {
+  test('no other worker gets a claimed webhook before its lease ends', async () => {
     const [id = 0] = await register('https://one.example')
     await signIn()
     const claims = await Promise.all([claim(id), claim(id), claim(id)])
@@ -175,7 +175,7 @@ describe('webhooks', () => {
     expect(await claim(id)).toMatchObject([{ attempts: 2 }])
   })
 
-  test('delivered is delivered, whatever another worker says later; failed is tried again; too late is dead', async () => {
+  test('a delivered webhook stays delivered; a failed one is retried until its deadline', async () => {
     const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
     await signIn()
     const [one, two] = [(await claim(id))[0], (await claim(other))[0]] as [DueWebhook, DueWebhook]
@@ -204,7 +204,7 @@ describe('webhooks', () => {
     await webhooks.recordOutcome(outcomeOf(two))
   })
 
-  test('nothing is sent again to a receiver that the settings name no more', async () => {
+  test('does not send to a receiver that the settings no longer list', async () => {
     await subject.query('delete from webhook_events')
     const [id = 0] = await register('https://gone.example')
     await signIn()
@@ -218,7 +218,7 @@ describe('webhooks', () => {
     ])
   })
 
-  test('a backlog of any size is counted from the indexes, and no further than anybody reads', async () => {
+  test('counts a backlog of any size from the indexes, up to a limit', async () => {
     const [id = 0] = await register('https://full.example')
     await subject.query(`with e as (
         insert into webhook_events (type, data, created_at)
@@ -243,7 +243,7 @@ describe('webhooks', () => {
     await subject.query('delete from webhook_events')
   })
 
-  test('receivers that the settings name no more get nothing new, and come back with what waited for them', async () => {
+  test('removed receivers get nothing new, and when they return they get what was waiting', async () => {
     const [one, two] = [receiver('https://one.example'), receiver('https://two.example')]
     const keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 3)]
     const {
@@ -265,7 +265,7 @@ describe('webhooks', () => {
     expect([(await claim(id)).length, (await claim(other)).length]).toEqual([1, 1])
   })
 
-  describe('forgetting', () => {
+  describe('deleting', () => {
     const age = (days: number) => `now() - interval '${days} days'`
     const term = () => ({ deliveredBefore: Date.now() - 2 * DAY_MS, queuedBefore: Date.now() - 30 * DAY_MS })
     const left = async (id: number) => {
@@ -273,7 +273,7 @@ describe('webhooks', () => {
       return Number((await found.execute(subject.database.db)).rows[0]?.n)
     }
 
-    /** Sign-ins, each of this status at each of these receivers, since so many days. */
+    /** Sign-ins with each of these states at each of these receivers, this many days old. */
     async function add(status: 'pending' | 'delivered' | 'dead', days: number, ids: readonly number[]) {
       await signIn()
       const [latest] = (
@@ -287,7 +287,7 @@ describe('webhooks', () => {
       return latest?.event_id ?? ''
     }
 
-    test('delivered ones go after two days, others after 30, and an event with the last of its rows', async () => {
+    test('deletes delivered ones after two days, others after 30, and an event with its last row', async () => {
       const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
       await subject.query('delete from webhook_events')
       await add('delivered', 1, [id, other])
@@ -304,7 +304,7 @@ describe('webhooks', () => {
       expect(await webhooks.forget(term())).toEqual({ undelivered: 0, isOver: true })
     })
 
-    test('what was sent again counts from then, however old the event is', async () => {
+    test('a webhook that was sent again counts from then', async () => {
       const [id = 0] = await register('https://one.example')
       await subject.query('delete from webhook_events')
       const event = await add('dead', 29, [id])
@@ -314,7 +314,7 @@ describe('webhooks', () => {
       expect(await claim(id)).toMatchObject([{ event: { id: event } }])
     })
 
-    test('says that there is more than it takes at once, and leaves nothing to two that do it together', async () => {
+    test('returns whether more remain, and two concurrent calls delete all', async () => {
       const [id = 0, other = 0] = await register('https://one.example', 'https://two.example')
       await subject.query('delete from webhook_events')
       for (let index = 0; index < 5; index++) await add('delivered', 3, [id, other])

@@ -39,11 +39,11 @@ export const txMetadata: TxMetadata = {
 
 export const toDigest = (metadata: TxMetadata): Hex => toPrefixedHex(hashUnsignedTransaction(metadata))
 
-/** What `POST /sign/digest` is sent when all is well. */
+/** A valid body of `POST /sign/digest`. */
 export const signBody = { digest: toDigest(txMetadata), txMetadata }
 export const signed = { signature: `0x${'1b'.repeat(65)}`, slug: 'abcdefghijklmnopqrstuQ' } as const
 
-/** What an enclave would answer beside a signature that is off the chain. */
+/** What an enclave returns in addition to an off-chain signature. */
 function toTestOpening(signContent: SignContent): Opening {
   const { kind, content, digest } = signContent as Extract<SignContent, { kind: 'message' }>
   const salt = '5a'.repeat(32)
@@ -58,7 +58,7 @@ export type TestInit = {
   signal?: AbortSignal
 }
 
-/** Of a service without logs. */
+/** For a service without logs. */
 const emptyLogStore: AppDeps['logStore'] = {
   listLogs: async () => [],
   findCosigned: async () => undefined,
@@ -66,10 +66,10 @@ const emptyLogStore: AppDeps['logStore'] = {
   readBundle: async () => undefined,
 }
 
-/** By what the document depends on: to read one takes longer than most tests. */
+/** Cached by everything that the document depends on, because parsing it takes longer than most tests. */
 const answerChecks = new Map<string, AnswerCheck>()
 
-/** The app over fakes. Every answer is checked against the app's own OpenAPI document. */
+/** The app with fakes. Checks every response against the app's OpenAPI document. */
 export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Partial<AppDeps> } = {}) {
   const clock = createFakeClock()
   const store = createMemoryStore()
@@ -135,7 +135,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     return check
   }
 
-  /** As over a socket, and not checked against the document. */
+  /** Like over a socket, without the check against the document. */
   async function answer(path: string, init: TestInit = {}): Promise<Response> {
     const { address: remoteAddress = '203.0.113.1', method = 'GET', headers = {}, body, signal } = init
     const incoming = Object.assign(Readable.from(body === undefined ? [] : [Buffer.from(body)]), {
@@ -161,7 +161,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     return response
   }
 
-  /** Reads a stream event by event, each checked to be a ProofPayload. */
+  /** Reads a stream event by event, and checks that each is a ProofPayload. */
   async function openEvents(path: string, init: TestInit = {}) {
     const response = await request(path, init)
     const answers = await getAnswerCheck()
@@ -192,7 +192,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
 
 export type TestApp = ReturnType<typeof createTestApp>
 
-/** Keeps cookies as a browser does, and navigates through the (fake) provider. */
+/** Keeps cookies like a browser, and navigates through the fake provider. */
 function createBrowser(request: TestApp['request']) {
   const jar = new Map<string, string>()
 
@@ -222,7 +222,7 @@ function createBrowser(request: TestApp['request']) {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
-    /** Starts a sign-in and answers where the provider would send the browser back to. */
+    /** Starts a sign-in and returns the URL that the provider would redirect to. */
     async start(path = '/auth/google') {
       const response = await send(path)
       const state = new URL(response.headers.get('location') ?? 'none:').searchParams.get('state')
@@ -235,13 +235,13 @@ function createBrowser(request: TestApp['request']) {
   return browser
 }
 
-/** Time that passes in one turn of the event loop, however long. */
+/** Lets this much time pass in one turn of the event loop. */
 export const scheduleAtOnce: Schedule = (task) => {
   const timer = setImmediate(task)
   return () => clearImmediate(timer)
 }
 
-/** The status of a problem and its code, as `404 not_found`. */
+/** A problem's status and code, such as `404 not_found`. */
 export async function codeOf(response: Response): Promise<string> {
   const { code } = (await response.json()) as { code: string }
   return `${response.status} ${code}`
@@ -251,13 +251,13 @@ type Json = Record<string, unknown>
 
 export type TestEvent = { id?: string; event?: string; retry?: string; data?: Json; comment?: string }
 
-/** As a client that reads one event at a time, and none that it does not ask for. */
+/** A client that reads one event at a time, on request. */
 export function readEvents(response: Response, checkProof: (data: unknown) => void = () => {}) {
   const reader = (response.body ?? new ReadableStream()).getReader()
   const decoder = new TextDecoder()
   let text = ''
 
-  /** The next event or comment; undefined at the end. */
+  /** The next event or comment. Undefined at the end. */
   async function next(): Promise<TestEvent | undefined> {
     while (!text.includes('\n\n')) {
       const { done, value } = await reader.read()

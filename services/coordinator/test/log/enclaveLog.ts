@@ -37,7 +37,7 @@ type Current = {
   isOpen: boolean
 }
 
-/** The log's part of an enclave: what it appends, signs and insists on. It signs nothing else. */
+/** The log of a fake enclave: appends, signs checkpoints and requires cosignatures. It signs nothing else. */
 export function createFakeEnclaveLog({
   own,
   witnesses,
@@ -45,7 +45,7 @@ export function createFakeEnclaveLog({
   address = 'http://enclave.test',
 }: {
   own: readonly string[]
-  /** Ed25519 keys, hex. */
+  /** Ed25519 keys in hex. */
   witnesses: readonly string[]
   quorum: number
   address?: string
@@ -60,14 +60,14 @@ export function createFakeEnclaveLog({
     left: [] as string[],
     started: [] as NonNullable<LogRequest['start']>[],
     releases: [] as ReleaseRequest[],
-    /** Called before each call, with its name; may throw. */
+    /** Called before each call, with its name. May throw. */
     before: async (_call: 'call' | 'start' | 'release') => {},
     reboot() {
       fake.bootId = toHex(randomBytes(16))
       fake.current = undefined
       fake.left = []
     },
-    /** Appends entries about so many leaves, and answers as `sign` does. */
+    /** Appends entries for this many leaves and responds like `sign`. */
     append(count: number, kind: 'signature' | 'dropped' = 'signature'): AppendedEntries & { leaves: string[] } {
       const current = fake.current
       if (current === undefined) throw new Error('not started')

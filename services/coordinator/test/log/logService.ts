@@ -15,9 +15,9 @@ export type LogRig = {
   store: FakeLogStore
   witnesses: readonly TestWitness[]
   enclave: FakeEnclaveLog
-  /** What metrics were told. */
+  /** Recorded metrics. */
   observed: { rounds: string[]; answers: string[]; entries: string[] }
-  /** A coordinator: with the rig's store and enclave, unless others are given. */
+  /** A coordinator with the rig's store and enclave by default. */
   startLogService(parameters?: LogServiceParameters): ReturnType<typeof createLogService>
   stop(): Promise<void>
 }
@@ -30,7 +30,7 @@ type LogServiceParameters = {
   witnessTimeoutMs?: number
 }
 
-/** Three witnesses of which two are a quorum, an enclave with a log and two spares, and a database in memory. */
+/** Three witnesses with a quorum of two, an enclave with a log and two further origins, and a database in memory. */
 export async function createLogRig({ own = ORIGINS }: { own?: readonly string[] } = {}): Promise<LogRig> {
   const time = createManualTime(new Date('2026-06-15T12:00:00.000Z'))
   const log = createFakeLog()

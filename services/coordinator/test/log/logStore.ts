@@ -13,7 +13,7 @@ type StoredLog = {
   turn: Promise<unknown>
 }
 
-/** Rows of logs in memory, to be shared by several coordinators. Claims are the store's own affair, and are only counted here. */
+/** Rows of logs in memory that several coordinators can share. Only counts claims, because the real store's tests cover them. */
 export function createFakeLogStore() {
   const logs = new Map<string, StoredLog>()
   const fake = {
@@ -22,9 +22,9 @@ export function createFakeLogStore() {
     givenUp: [] as string[],
     deletedBefore: [] as number[],
     calls: { appendLog: 0, deleteClaims: 0, findLogHead: 0, readTiles: 0, insertNote: 0 },
-    /** Thrown by whatever is called next. */
+    /** The next call throws this. */
     failure: undefined as Error | undefined,
-    /** A copy, to bring the database back to later. */
+    /** A copy, to restore the database later. */
     save: () => structuredClone([...logs].map(([name, { turn: _, ...rest }]) => [name, rest] as const)),
     restore(saved: [string, Omit<StoredLog, 'turn'>][] | readonly (readonly [string, Omit<StoredLog, 'turn'>])[]) {
       logs.clear()

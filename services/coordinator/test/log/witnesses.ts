@@ -6,12 +6,12 @@ import { createWitness, type Reply } from '../../../witness/src/witness.ts'
 import { createMemoryStore } from '../../../witness/test/witness.ts'
 import type { WitnessSite } from '../../src/log/witnessClient.ts'
 
-/** What a witness does with a request: it may ask the honest one first, and answer otherwise. `undefined`: never. */
+/** A witness's response to a request. It may forward to the honest one first. `undefined`: no response. */
 export type Behaviour = (honest: () => Promise<Reply>, body: string) => Promise<Reply | undefined>
 
 export const honest: Behaviour = (ask) => ask()
 
-/** A real witness on loopback, whose answers can be changed. */
+/** A real witness on loopback whose responses can be changed. */
 export async function startTestWitness(name: string, origins: readonly string[], clock: { now(): number }) {
   const signer = createSigner(name, 'cosignature-ed25519')
   const store = createMemoryStore()
@@ -26,20 +26,20 @@ export async function startTestWitness(name: string, origins: readonly string[],
   })
   const fake = {
     behave: honest,
-    /** Statuses that were answered, and what was asked. */
+    /** Returned statuses, and the requests. */
     answers: [] as number[],
     requests: [] as string[],
     store,
     listed,
-    /** Hex. */
+    /** In hex. */
     key: Buffer.from(signer.key.publicKey).toString('hex'),
     site: undefined as unknown as WitnessSite,
-    /** The sizes that it cosigned of a log. */
+    /** The sizes of a log that it has cosigned. */
     getSize: (origin: string) => store.latest(hashOrigin(origin))?.checkpoint.size ?? 0,
     stop: async () => {},
     /** Closes its port. */
     kill: async () => {},
-    /** Listens there again. */
+    /** Opens the port again. */
     revive: async () => {},
   }
   let port = 0
@@ -72,7 +72,7 @@ export async function startTestWitness(name: string, origins: readonly string[],
 
 export type TestWitness = Awaited<ReturnType<typeof startTestWitness>>
 
-/** The lines of an honest answer with one byte of the signature changed. */
+/** The lines of an honest response with one changed byte in the signature. */
 export const forge: Behaviour = async (ask) => {
   const reply = await ask()
   if (reply.status !== 200) return reply

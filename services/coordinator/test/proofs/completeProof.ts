@@ -1,7 +1,7 @@
 import type { AttestationReceiptV1 } from '@countersign/receipt'
 import type { Proof } from '../../src/store/proofs.ts'
 
-/** Published, and not yet final. */
+/** Published, but not final yet. */
 export const completeProof: Proof = {
   slug: 'AAAAAAAAAAAAAAAAAAAAAA',
   kind: 'transaction',
@@ -18,7 +18,7 @@ export const completeProof: Proof = {
   isFinal: false,
 }
 
-/** The same of what this receipt is about. */
+/** The same data as in this receipt. */
 export function toCompleteProof(receipt: AttestationReceiptV1): Proof {
   return {
     ...completeProof,

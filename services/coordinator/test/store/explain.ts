@@ -1,12 +1,12 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from '../../src/store/tables.ts'
 
-/** The same database, that answers each statement with nothing and keeps its plan. */
+/** The same database, which records the plan of each statement and returns an empty result. */
 export function explain(db: Kysely<Tables>) {
   const plans: string[] = []
   const explaining = db.withPlugin({
     transformQuery({ node }) {
-      // Not a question, but how it is to be asked.
+      // A setting, not a query.
       if (node.kind === 'RawNode' && node.sqlFragments[0]?.startsWith('set local')) return node
       if (node.kind === 'RawNode')
         return { ...node, sqlFragments: [`explain ${node.sqlFragments[0]}`, ...node.sqlFragments.slice(1)] }

@@ -10,7 +10,7 @@ const CHAIN = 84_532
 
 export type CompleteTestProof = { slug: string; cid: string; bytes: Uint8Array<ArrayBuffer>; userId: string }
 
-/** Proofs with receipts of their own, published together; final unless that is said. The receipts are what their rows give, if asked for. */
+/** Proofs with separate receipts, published together and final by default. On request the receipts match their rows. */
 export async function createCompleteProofs(
   { store, database, jobs }: Pick<TestStore, 'store' | 'database' | 'jobs'>,
   parameters: { count: number; now: number; isFinal?: boolean; length?: number; isAssembled?: boolean },

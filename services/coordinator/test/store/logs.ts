@@ -15,22 +15,22 @@ import { NOW, randomHex } from './store.ts'
 
 type AppendParameters = Parameters<LogStore['appendLog']>[0]
 
-/** A log as an enclave keeps it, in memory: what the rows of the store are compared with. */
+/** A log in memory like an enclave's, to compare with the store's rows. */
 export type TestLog = {
   readonly origin: string
-  /** By which the store names it. */
+  /** Its id in the store. */
   readonly hash: string
   readonly key: string
   bootId: string
   readonly entries: Uint8Array[]
-  /** Appends the entry of a boot, from now on the current one. */
+  /** Appends the entry of a boot, which becomes the current one. */
   boot(): void
-  /** Appends so many entries of signatures. */
+  /** Appends this many signature entries. */
   fill(count: number): void
   add(entry: Partial<LogEntry>): void
-  /** What is written of a range; up to the end unless told. */
+  /** The stored part of a range, by default up to the end. */
   toAppend(parameters?: { from?: number; to?: number; claims?: readonly Claim[]; now?: number }): AppendParameters
-  /** Signed by the log, and by so many witnesses. */
+  /** Signed by the log and this many witnesses. */
   toNote(size: number, witnesses?: number): string
   toRoot(size: number): Uint8Array
 }

@@ -20,7 +20,7 @@ import type { Wallet } from '../../src/store/wallets.ts'
 
 const SEEN_EVERY_MS = 60_000
 
-/** A store in memory, for tests: the same answers as the real one, and its rows laid open. */
+/** A store in memory for tests. It behaves like the real one and exposes its rows. */
 export function createMemoryStore() {
   const rows = {
     logins: new Map<string, Login>(),

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { packReceipt, unpackReceipt } from '../../src/store/signings.ts'
 import type { Tables } from '../../src/store/tables.ts'
 
-/** A proof's rows, with its receipt as it was frozen. */
+/** A proof's rows, with its frozen receipt. */
 export async function findProofRow(db: Kysely<Tables>, slug: string) {
   const { bytes, tx_hash, digest, signature, facts, ...row } = await db
     .selectFrom('proofs')
@@ -37,7 +37,7 @@ export async function freezeRow(db: Kysely<Tables>, slug: string, bytes: Uint8Ar
     on conflict do nothing`.execute(db)
 }
 
-/** As the pin stage leaves them, behind its back. */
+/** The state after the pin stage, written directly. */
 export async function pinRows(
   db: Kysely<Tables>,
   slugs: readonly string[],
@@ -54,7 +54,7 @@ export async function pinRows(
   }
 }
 
-/** As the confirm stage leaves it, in block 7 of a publication that is not stored otherwise: its id. */
+/** The state after the confirm stage, in block 7. Returns the id of a publication without other data. */
 export async function completeRow(db: Kysely<Tables>, slug: string): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     with made as (

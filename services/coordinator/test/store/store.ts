@@ -31,14 +31,14 @@ export type TestStore = {
   database: Database
   jobs: Jobs
   options: OpenDatabaseOptions
-  /** Another store on the same database, with other jobs if given. */
+  /** Another store on the same database, optionally with other jobs. */
   withJobs(jobs: Jobs): Store
-  /** The rows of a statement that the store has no word for. */
+  /** The rows of a statement that the store lacks. */
   query(text: string): Promise<unknown[]>
   stop(): Promise<void>
 }
 
-/** A database with the coordinator's schema: its URL. */
+/** The URL of a database with the coordinator's schema. */
 export function createMigratedDatabase() {
   return createTestDatabase({
     name: 'coordinator',
@@ -46,7 +46,7 @@ export function createMigratedDatabase() {
   })
 }
 
-/** A store on a fresh database. */
+/** A store on a new database. */
 export async function startTestStore(): Promise<TestStore> {
   const { url, drop } = await createMigratedDatabase()
   const options: OpenDatabaseOptions = { databaseUrl: url, poolSize: 20 }
@@ -68,7 +68,7 @@ export async function startTestStore(): Promise<TestStore> {
   }
 }
 
-/** What most tests want of `openStores`. */
+/** What most tests need of `openStores`. */
 export async function openStore(options: Parameters<typeof openStores>[0]): Promise<Store> {
   return (await openStores(options)).store
 }
@@ -161,7 +161,7 @@ export function createTestBatch(changes: Partial<SigningBatch> = {}): SigningBat
   }
 }
 
-/** A signing as the sign path hands it over. The signature is none: the store does not judge it. */
+/** A signing as the sign path passes it on. The signature is invalid, because the store does not verify it. */
 export function createTestSigning(wallet: Wallet, digest: Hex = `0x${randomHex(32)}`): Signing & { version: 1 } {
   const witness = createTestWitness()
   const statement: Statement = {
@@ -202,7 +202,7 @@ export function randomHex(bytes: number): string {
   return randomBytes(bytes).toString('hex')
 }
 
-/** A release as the sign path hands it over, by this coordinator. Its signatures are none. */
+/** This coordinator's release as the sign path passes it on. Its signatures are invalid. */
 export function createTestRelease(coordinatorKey: string): Release {
   return {
     coordinatorKey,
@@ -221,7 +221,7 @@ export function createTestAuthorization(): Signed {
   }
 }
 
-/** A signing of version 2. Off-chain ones have a commitment that follows from nothing. */
+/** A signing of version 2. Off-chain ones have a random commitment. */
 export function createTestSigningV2(
   wallet: Wallet,
   signed: Signed = { kind: 'off-chain', subject: { commitment: randomHex(32) } },

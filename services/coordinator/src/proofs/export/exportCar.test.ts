@@ -39,7 +39,7 @@ describe('exports', () => {
   const deps = () => ({ db: subject.database.db })
   const toPath = (name: string) => join(folder, name)
 
-  /** With the receipts that their rows give, as the pipeline makes them. */
+  /** With receipts built from their rows, like the pipeline's. */
   async function create(count: number, now: number) {
     const proofs = await createCompleteProofs(subject, { count, now, isAssembled: true })
     return { proofs, userId: proofs[0]?.userId ?? '' }
@@ -52,7 +52,7 @@ describe('exports', () => {
     return checkExport(toPath(name))
   }
 
-  test('a user’s proofs, dropped ones too, are one file that is whole; nobody else’s are in it', async () => {
+  test('a user’s proofs, including dropped ones, are in one complete file without other users’ proofs', async () => {
     const { proofs, userId } = await create(5, NOW)
     await create(2, NOW)
     const [first] = proofs
@@ -69,18 +69,18 @@ describe('exports', () => {
     }
   })
 
-  test('a user without a proof gets an empty index', async () => {
+  test('a user without proofs gets an empty index', async () => {
     const { userId } = await createTestWallet(subject.store)
     expect(await writeUser('empty.car', { userId })).toMatchObject({ faults: [], proofs: 0, blocks: 1 })
   })
 
-  test('what is not pinned yet is left out', async () => {
+  test('omits unpinned proofs', async () => {
     const wallet = await createTestWallet(subject.store)
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [createTestSigning(wallet)], now: NOW })
     expect(await writeUser('waiting.car', { userId: wallet.userId })).toMatchObject({ faults: [], proofs: 0 })
   })
 
-  test('a file that is full names where the next one begins', async () => {
+  test('a full file names the start of the next one', async () => {
     const { proofs, userId } = await create(5, NOW)
     const seen: string[] = []
     let before: string | undefined
@@ -95,7 +95,7 @@ describe('exports', () => {
     expect(seen).toEqual(proofs.map(({ slug }) => slug).toReversed())
   })
 
-  test('an audit has what was signed in its time, and nothing else', async () => {
+  test('an audit has exactly the proofs signed in its period', async () => {
     const start = NOW + 1_000 * HOUR
     const all = []
     for (let hour = 0; hour < 6; hour++) all.push((await create(2, start + hour * HOUR)).proofs)
@@ -109,12 +109,12 @@ describe('exports', () => {
     const isIn = all.map((proofs) => proofs.every(({ slug }) => text.includes(slug)))
     expect(isIn).toEqual([false, true, true, true, false, false])
     expect(text).not.toContain('someone@example.org')
-    // The same rows again give the same file.
+    // The same rows give the same file.
     await exportRange(deps(), { ...range, path: toPath('again.car') })
     expect((await readFile(toPath('again.car'))).equals(await readFile(range.path))).toBe(true)
   })
 
-  test('a position is before the first of a time', async () => {
+  test('a position precedes the first proof of its time', async () => {
     const start = NOW + 2_000 * HOUR
     const { proofs } = await create(3, start)
     const { rows } = await sql<{ id: string }>`select signing_id::text as id from proofs
@@ -124,7 +124,7 @@ describe('exports', () => {
     expect(Number(last)).toBe(Number(rows[0]?.id) + 2)
   })
 
-  test('a receipt that its rows do not give is listed as missing by an audit, which has the others', async () => {
+  test('an audit lists a receipt that cannot be rebuilt as missing and has the others', async () => {
     const now = NOW + 3_000 * HOUR
     const [proof] = await createCompleteProofs(subject, { count: 1, now })
     const { slug = '' } = proof ?? {}
@@ -139,7 +139,7 @@ describe('exports', () => {
     expect(text.match(/"missing":true/g)).toHaveLength(1)
   })
 
-  test('a user’s file without a receipt that cannot be had goes on to its end, and is told from a whole one', async () => {
+  test('a user’s file that lacks a receipt is complete otherwise, and the check detects it', async () => {
     const [proof] = await createCompleteProofs(subject, { count: 1, now: NOW + 4_000 * HOUR })
     const { slug = '', cid = '', userId = '' } = proof ?? {}
     await createRetentionStore(subject.database.db).dropReceipts([slug])
@@ -150,7 +150,7 @@ describe('exports', () => {
     expect(counts).toEqual([1])
   })
 
-  test('receipts that the database holds are not made again; of others one is made in a turn of the thread', async () => {
+  test('does not rebuild stored receipts, and rebuilds at most one per turn of the event loop', async () => {
     const { proofs } = await create(40, NOW + 6_000 * HOUR)
     let made = 0
     let madeInTurn = 0
@@ -183,7 +183,7 @@ describe('exports', () => {
     expect(most).toBeLessThanOrEqual(2)
   })
 
-  test('of the pages of a user’s index one is made in a turn of the thread', async () => {
+  test('builds at most one page of a user’s index per turn of the event loop', async () => {
     const row = {
       signed_at: new Date(NOW),
       slug: 'a'.repeat(22),
@@ -198,7 +198,7 @@ describe('exports', () => {
       onchain_block_number: null,
     }
     const rows = Array.from({ length: 1_000 }, (_, index) => ({ ...row, id: String(9_999 - index) }))
-    // It answers at once, so that all turns are the export's own.
+    // Answers immediately, so that the export causes all turns.
     const db = { transaction: () => ({ execute: async () => ({ rows }) }) }
     let turns = 0
     let isOver = false
@@ -213,7 +213,7 @@ describe('exports', () => {
     expect(turns).toBeGreaterThanOrEqual(9)
   })
 
-  test('a page of signatures without a proof does not end the list', async () => {
+  test('a page of signatures without proofs does not end the list', async () => {
     const now = NOW + 7_000 * HOUR
     const { proofs, userId } = await create(1, now)
     const columns = sql.raw(
@@ -223,14 +223,14 @@ describe('exports', () => {
       select nextval('signings_id'), p.created_at, sha256(('lone' || n)::bytea), ${columns}
       from signings as p join proofs as a on a.signing_id = p.id, generate_series(1, 1001) as n
       where a.slug = ${proofs[0]?.slug ?? ''}`.execute(subject.database.db)
-    // Before the user's own proof, which is older; and before this one, which is younger.
+    // One before the user's own, older proof, and one younger than this.
     await create(1, now)
     expect(await writeUser('behind.car', { userId })).toMatchObject({ faults: [], proofs: 1 })
     const range = { from: now - HOUR, to: now + HOUR, path: toPath('gap.car') }
     expect((await exportRange(deps(), range)).proofs).toBe(2)
   })
 
-  test('an index that names its pages again and again is read once', async () => {
+  test('reads an index whose pages name each other only once', async () => {
     const empty = toPageBlock([])
     const levels = [empty]
     for (let level = 0; level < 7; level++) {
@@ -274,7 +274,7 @@ describe('exports', () => {
     expect(faults.join()).toMatch(fault)
   })
 
-  test('a file without the last block, cut between two, lacks what the index names', async () => {
+  test('detects the missing block of a file that was cut between two blocks', async () => {
     const { userId, proofs } = await create(2, NOW)
     await writeUser('short.car', { userId })
     const file = await readFile(toPath('short.car'))
@@ -282,7 +282,7 @@ describe('exports', () => {
     const last = works[0] && assembleReceipt(works[0]).receipt
     const start = file.lastIndexOf(Buffer.from(last?.bytes ?? []))
     expect(start).toBeGreaterThan(0)
-    // The section's length and its CID go before.
+    // After the section's length and CID.
     await truncate(toPath('short.car'), start - 36 - toVarintLength(36 + (last?.bytes.length ?? 0)))
     const { faults } = await checkExport(toPath('short.car'))
     expect(faults).toEqual([`${proofs[0]?.slug}: ${toCid(last?.bytes ?? new Uint8Array())} is missing`])

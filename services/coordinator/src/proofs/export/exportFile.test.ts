@@ -20,20 +20,20 @@ describe('the file of an export', () => {
     return file
   }
 
-  test('has its name when it is whole, with its start written last', async () => {
+  test('gets its name when it is complete, with its start written last', async () => {
     const file = await create('?bc')
     expect(await readdir(folder)).not.toContain('audit.car')
     await file.finish(Buffer.from('a'))
     expect([await readdir(folder), await readFile(path, 'utf8'), file.size]).toEqual([['audit.car'], 'abc', 3])
   })
 
-  test('one that is there already stays as it is, and is refused before anything is written', async () => {
+  test('rejects an existing file before writing, and does not change it', async () => {
     await writeFile(path, 'earlier')
     await expect(createExportFile(path)).rejects.toMatchObject({ code: 'file_exists' })
     expect([await readdir(folder), await readFile(path, 'utf8')]).toEqual([['audit.car'], 'earlier'])
   })
 
-  test('two runs for one name write two files: the first to finish has it, the second is refused', async () => {
+  test('of two runs for one name the first to finish gets it, and the second fails', async () => {
     const [first, second] = [await create('?first'), await create('?second')]
     await second.finish(Buffer.from('2'))
     await expect(first.finish(Buffer.from('1'))).rejects.toMatchObject({ code: 'file_exists' })
@@ -41,13 +41,13 @@ describe('the file of an export', () => {
     expect([await readdir(folder), await readFile(path, 'utf8')]).toEqual([['audit.car'], '2second'])
   })
 
-  test('given up, it leaves nothing behind', async () => {
+  test('leaves nothing behind when it is discarded', async () => {
     const file = await create('abc')
     await file.discard()
     expect(await readdir(folder)).toEqual([])
   })
 
-  /** As a file system does, until the test ends. */
+  /** Fails like such a file system, until the test ends. */
   function refuseLinks(code: string) {
     const error = Object.assign(new Error(code), { code, syscall: 'link', path })
     const spy = vi.spyOn(promises, 'link').mockRejectedValue(error)
@@ -63,7 +63,7 @@ describe('the file of an export', () => {
     ['ENOTSUP', 'links_missing'],
     ['ENOSPC', 'ENOSPC'],
   ])(
-    'a file system that refuses links with %s shows before the work, and nothing is left behind',
+    'detects a file system that rejects links with %s at the start, and leaves nothing behind',
     async (code, expected) => {
       refuseLinks(code)
       await expect(createExportFile(path)).rejects.toMatchObject({ code: expected })
@@ -71,13 +71,13 @@ describe('the file of an export', () => {
     },
   )
 
-  test('a folder that is not there is an error of the system', async () => {
+  test('passes on the system’s error for a missing folder', async () => {
     await expect(createExportFile(join(folder, 'none', 'audit.car'))).rejects.toMatchObject({ code: 'ENOENT' })
   })
 })
 
 describe('writing all', () => {
-  /** Takes at most so many bytes at one time. */
+  /** Accepts at most this many bytes per write. */
   function createShort(atMost: number) {
     const written = Buffer.alloc(12, '.')
     const write = async (bytes: Uint8Array, offset: number, length: number, position: number) => {
@@ -88,13 +88,13 @@ describe('writing all', () => {
     return { file: { write } as unknown as Parameters<typeof writeAll>[0], written }
   }
 
-  test('what one write did not take is written by the next', async () => {
+  test('a partial write continues', async () => {
     const { file, written } = createShort(3)
     await writeAll(file, Buffer.from('12345678'), 2)
     expect(written.toString()).toBe('..12345678..')
   })
 
-  test('a file that takes nothing more is an error, not an endless loop', async () => {
+  test('a full disk is an error, not an endless loop', async () => {
     await expect(writeAll(createShort(0).file, Buffer.from('1'), 0)).rejects.toThrow('the disk is full')
   })
 })

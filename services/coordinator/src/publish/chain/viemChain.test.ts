@@ -745,15 +745,12 @@ describe('against a node that answers anything', () => {
       expect(details?.length).toBeLessThan(300)
     })
 
-    test.each(['ftp://secret-0123456789', 'secret-0123456789', ''])(
-      'a URL that is none is not repeated: %s',
-      (rpcUrl) => {
-        expect(() => connect({ rpcUrl })).toThrow(new TypeError('invalid RPC URL: expected http or https'))
-      },
-    )
+    test.each(['ftp://secret-0123456789', 'secret-0123456789', ''])('does not quote an invalid URL: %s', (rpcUrl) => {
+      expect(() => connect({ rpcUrl })).toThrow(new TypeError('invalid RPC URL: expected http or https'))
+    })
 
     test.each([`0x${'0'.repeat(64)}`, `0x${'f'.repeat(64)}`, '0x1234', privateKey.slice(2), ''])(
-      'a key that is none is not repeated',
+      'does not quote an invalid key',
       (key) => {
         expect(() => connect({ privateKey: key as Hex })).toThrow(new TypeError('invalid publisher private key'))
       },

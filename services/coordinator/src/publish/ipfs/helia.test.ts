@@ -111,7 +111,7 @@ describe('createHeliaPinner', () => {
   })
 
   test.each(['', '..', '../../../etc/passwd', block.cid.toUpperCase(), `${block.cid}/x`])(
-    '%j is no CID of ours',
+    'rejects the CID %j',
     async (cid) => {
       const { pinner, getBlock } = await start()
       await expect(pinner.read(cid, { signal })).rejects.toMatchObject({ code: 'pin_mismatch' })

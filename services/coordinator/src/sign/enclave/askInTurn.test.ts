@@ -9,18 +9,18 @@ const silent = () => new Promise<string>(() => {})
 const fail = (error: Error) => () => Promise.reject(error)
 const say = (text: string) => () => Promise.resolve(text)
 
-test('one that answers is the only one that is asked', async () => {
+test('calls only the first one if it answers', async () => {
   const second = vi.fn(say('second'))
   expect(await askInTurn([say('first'), second], options)).toBe('first')
   await vi.advanceTimersByTimeAsync(1_000)
   expect(second).not.toHaveBeenCalled()
 })
 
-test('after a failure the next is asked at once', async () => {
+test('calls the next one immediately after a failure', async () => {
   expect(await askInTurn([fail(new Error('gone')), say('second')], options)).toBe('second')
 })
 
-test('after a silence the next is asked, and not before', async () => {
+test('calls the next one after a timeout, not earlier', async () => {
   const second = vi.fn(say('second'))
   const onSilence = vi.fn()
   const answer = askInTurn([silent, second], { ...options, onSilence })
@@ -31,7 +31,7 @@ test('after a silence the next is asked, and not before', async () => {
   expect(onSilence).toHaveBeenCalledExactlyOnceWith(0)
 })
 
-test('one that answers others meanwhile is only slow, and is waited for', async () => {
+test('waits for one that answers other calls meanwhile, because it is only slow', async () => {
   const second = vi.fn(say('second'))
   let isSilent = false
   const answer = askInTurn([silent, second], { ...options, isSilent: () => isSilent })
@@ -42,7 +42,7 @@ test('one that answers others meanwhile is only slow, and is waited for', async 
   expect(await answer).toBe('second')
 })
 
-test('one that was silent and answers first after all is listened to', async () => {
+test('uses a late answer if it comes first', async () => {
   const first = Promise.withResolvers<string>()
   const answer = askInTurn([() => first.promise, silent], options)
   await vi.advanceTimersByTimeAsync(600)
@@ -50,7 +50,7 @@ test('one that was silent and answers first after all is listened to', async () 
   expect(await answer).toBe('first')
 })
 
-test('a failure is not the end while another is under way', async () => {
+test('a failure does not end the call while another one is running', async () => {
   const first = Promise.withResolvers<string>()
   const answer = askInTurn([() => first.promise, fail(new Error('gone'))], options)
   await vi.advanceTimersByTimeAsync(500)
@@ -58,11 +58,11 @@ test('a failure is not the end while another is under way', async () => {
   expect(await answer).toBe('first')
 })
 
-test('when all have failed, the last failure counts', async () => {
+test('returns the last failure if all have failed', async () => {
   await expect(askInTurn([fail(new Error('one')), fail(new Error('two'))], options)).rejects.toThrow('two')
 })
 
-test('a failure that holds for all ends it, also when others are under way', async () => {
+test('a failure that applies to all ends the call even while others are running', async () => {
   const third = vi.fn(say('third'))
   const second = Promise.withResolvers<string>()
   const answer = askInTurn([silent, () => second.promise, third], options)

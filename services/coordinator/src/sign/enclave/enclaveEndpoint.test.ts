@@ -22,7 +22,7 @@ import {
 import { CoordinatorError } from '../../errors.ts'
 import type { HttpEnclaveDeps } from './httpEnclave.ts'
 
-describe('an enclave that is not the one we trust', () => {
+describe('an untrusted enclave', () => {
   async function startFake(kind: 'http' | 'https' = 'http') {
     const fake = await startFakeEnclave(kind)
     onTestFinished(() => fake.close())
@@ -32,7 +32,7 @@ describe('an enclave that is not the one we trust', () => {
   const mrTd = '0a'.repeat(48)
   const trusted = { measurements: [{ mrTd }], configHashes: [toHex(hashEnclaveConfig(fakeConfig))] }
 
-  test('the trusted one is accepted', async () => {
+  test('accepts the trusted one', async () => {
     const fake = await startFake()
     fake.quote = { mrtd: new Uint8Array(48).fill(10) }
     fake.commitment = 'c1'.repeat(32)
@@ -127,7 +127,7 @@ describe('an enclave that is not the one we trust', () => {
     expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed', reason })
   })
 
-  test('the next one is used, if it is', async () => {
+  test('uses the next one if that is trusted', async () => {
     const [bad, good] = [await startFake(), await startFake('https')]
     bad.quote = { status: 'OutOfDate' }
     const { enclave } = setUp([bad.url, good.url])
@@ -135,14 +135,14 @@ describe('an enclave that is not the one we trust', () => {
     expect(bad.paths).toEqual(['/attest'])
   })
 
-  test('each attestation has a nonce of its own', async () => {
+  test('each attestation has a new nonce', async () => {
     const fake = await startFake()
     for (let run = 0; run < 2; run++) await setUp([fake.url]).enclave.openSession(token)
     const nonces = fake.requests.filter((request) => Object.hasOwn(request as object, 'nonce'))
     expect(new Set(nonces.map((request) => JSON.stringify(request))).size).toBe(2)
   })
 
-  test('no collateral in date: collateral_stale', async () => {
+  test('returns collateral_stale without valid collateral', async () => {
     const fake = await startFake()
     const stale = {
       current: async () => {
@@ -153,7 +153,7 @@ describe('an enclave that is not the one we trust', () => {
     await expect(enclave.openSession(token)).rejects.toEqual(withCode('collateral_stale'))
   })
 
-  test('no report of our own to show: enclave_unavailable', async () => {
+  test('returns enclave_unavailable without a report of the coordinator', async () => {
     const fake = await startFake()
     const { enclave } = setUp([fake.url], {
       callerAttestation: () => {
@@ -165,7 +165,7 @@ describe('an enclave that is not the one we trust', () => {
   })
 })
 
-describe('when and how often an enclave is attested', () => {
+describe('when an enclave is attested', () => {
   const items = [toItem(fakeSession as OpenSessionResponse)]
   async function startFake() {
     const fake = await startFakeEnclave()
@@ -174,7 +174,7 @@ describe('when and how often an enclave is attested', () => {
     return { fake, attestations }
   }
 
-  test('once for many calls that come at once', async () => {
+  test('once for concurrent calls', async () => {
     const { fake, attestations } = await startFake()
     const { enclave } = setUp([fake.url])
     await Promise.all(Array.from({ length: 20 }, () => enclave.signItems(items)))
@@ -194,7 +194,7 @@ describe('when and how often an enclave is attested', () => {
     expect(attestations()).toBe(2)
   })
 
-  test('again when a batch is of another boot; its answer comes with the configuration of now', async () => {
+  test('again if a batch is from another boot; the response has the new configuration', async () => {
     const { fake, attestations } = await startFake()
     const { enclave } = setUp([fake.url])
     expect((await enclave.signItems(items)).config).toEqual(fakeConfig)
@@ -206,14 +206,14 @@ describe('when and how often an enclave is attested', () => {
     expect(attestations()).toBe(2)
   })
 
-  test('a batch of a boot that never attests itself is not used', async () => {
+  test('does not use a batch of a boot that was never attested', async () => {
     const { fake } = await startFake()
     fake.handlers['/sign'] = () => ({ status: 200, body: fakeSigned('b2'.repeat(16)) })
     const { enclave } = setUp([fake.url])
     await expect(enclave.signItems(items)).rejects.toEqual(unavailable)
   })
 
-  test('again, once, when the enclave does not know us', async () => {
+  test('once again if the enclave does not know the coordinator', async () => {
     const { fake, attestations } = await startFake()
     const refusal = { status: 401, body: { error: { code: 'caller_unknown', message: '' } } }
     let refusals = 1
@@ -226,7 +226,7 @@ describe('when and how often an enclave is attested', () => {
     expect(attestations()).toBe(3)
   })
 
-  test('no more than eight calls are in flight at one enclave', async () => {
+  test('makes at most eight concurrent calls to one enclave', async () => {
     const { fake } = await startFake()
     let inFlight = 0
     let most = 0

@@ -11,7 +11,7 @@ function setUp(count: number) {
   const loads = createEndpointLoads(count)
   let sequence = 0
 
-  /** A call of so many items. It ends when the test says so. */
+  /** A call with this many items. It ends when the test says so. */
   function begin(index: number, items = 1) {
     const over = Promise.withResolvers<void>()
     let began = 0
@@ -45,8 +45,8 @@ function setUp(count: number) {
   return { loads, begin, sign }
 }
 
-describe('which endpoint is asked first', () => {
-  test('calls one after the other go to the first of the operator’s order', async () => {
+describe('the choice of the first endpoint', () => {
+  test('sequential calls go to the first one in the operator’s order', async () => {
     const { loads, sign } = setUp(3)
     for (const index of [2, 1, 0]) await sign(index)
     for (let call = 0; call < 3; call++) {
@@ -56,7 +56,7 @@ describe('which endpoint is asked first', () => {
     }
   })
 
-  test('an idle endpoint comes before a busy one', async () => {
+  test('an idle one before a busy one', async () => {
     const { loads, begin, sign } = setUp(2)
     await sign(0)
     await sign(1)
@@ -64,7 +64,7 @@ describe('which endpoint is asked first', () => {
     expect(loads.order()).toEqual([1, 0])
   })
 
-  test('of two busy endpoints, the one whose quote ends first, however many items wait there', async () => {
+  test('of two busy ones, the one whose quote ends first, regardless of its items', async () => {
     const { loads, begin, sign } = setUp(2)
     await sign(0)
     await sign(1)
@@ -81,7 +81,7 @@ describe('which endpoint is asked first', () => {
     expect(loads.order()).toEqual([1, 0])
   })
 
-  test('a slow one is left alone, and tried again once its quote time is old', async () => {
+  test('a slow one is skipped, and tried again once its quote time is old', async () => {
     const { loads, begin, sign } = setUp(2)
     await sign(1)
     await sign(0, { quoteMs: 1_000 })
@@ -92,7 +92,7 @@ describe('which endpoint is asked first', () => {
     expect(loads.order()).toEqual([0, 1])
   })
 
-  test('one that was never asked is tried when the first is slow', async () => {
+  test('one without calls is tried when the first is slow', async () => {
     const { loads, sign } = setUp(2)
     await sign(0, { quoteMs: 1_015 })
     expect(loads.order()).toEqual([1, 0])
@@ -100,7 +100,7 @@ describe('which endpoint is asked first', () => {
     expect(loads.order()).toEqual([1, 0])
   })
 
-  test('one that keeps silent gets no more calls than the other takes', async () => {
+  test('a silent one gets no more calls than the other handles', async () => {
     const { loads, begin, sign } = setUp(2)
     await sign(0)
     await sign(1)
@@ -111,7 +111,7 @@ describe('which endpoint is asked first', () => {
     await other.answer()
   })
 
-  test('with a log, an endpoint is busy after its answer, until its quote ends', async () => {
+  test('with a log, it stays busy after its answer until its quote ends', async () => {
     const { loads, begin } = setUp(2)
     for (const index of [0, 1]) {
       const leaves = await begin(index).answer({ isOpen: true })
@@ -124,15 +124,15 @@ describe('which endpoint is asked first', () => {
     expect(loads.order()).toEqual([0, 1])
   })
 
-  test('releases of unknown leaves, or of none, are ignored', () => {
+  test('ignores releases of unknown or no leaves', () => {
     const { loads } = setUp(1)
     for (const leaves of [undefined, [], ['of another boot']]) loads.observeRelease(0, leaves)
     expect(loads.order()).toEqual([0])
   })
 })
 
-describe('an endpoint that failed', () => {
-  test('comes last for a while; then one call tries it, and only its success brings it back', async () => {
+describe('a failed endpoint', () => {
+  test('comes last for a while; then one call tries it, and only a success restores it', async () => {
     const { loads, begin, sign } = setUp(2)
     loads.avoid(0)
     begin(1)
@@ -148,7 +148,7 @@ describe('an endpoint that failed', () => {
     expect(loads.countSlots()).toBe(16)
   })
 
-  test('may be avoided for less', () => {
+  test('can be avoided for a shorter time', () => {
     const { loads } = setUp(2)
     loads.avoid(0, 1_000)
     expect(loads.order()).toEqual([1, 0])
@@ -156,7 +156,7 @@ describe('an endpoint that failed', () => {
     expect(loads.order()).toEqual([0, 1])
   })
 
-  test('is not brought back by a call that began before it failed', async () => {
+  test('is not restored by a call that started before it failed', async () => {
     const { loads, begin } = setUp(2)
     const early = begin(0)
     vi.advanceTimersByTime(1)
@@ -165,7 +165,7 @@ describe('an endpoint that failed', () => {
     expect(loads.order()).toEqual([1, 0])
   })
 
-  test('is asked all the same if all have failed', async () => {
+  test('is still called if all have failed', async () => {
     const { loads, sign } = setUp(2)
     loads.avoid(0)
     loads.avoid(1)
@@ -176,15 +176,15 @@ describe('an endpoint that failed', () => {
   })
 })
 
-describe('how many calls may be in flight', () => {
-  test('eight for each endpoint that works', () => {
+describe('the number of concurrent calls', () => {
+  test('eight for each working endpoint', () => {
     const { loads } = setUp(2)
     expect(loads.countSlots()).toBe(16)
     loads.avoid(1)
     expect(loads.countSlots()).toBe(8)
   })
 
-  test('fewer if other coordinators have leaves in the same quotes: their share, by all calls of a quote', async () => {
+  test('fewer if other coordinators have leaves in the same quotes: this coordinator’s share', async () => {
     const { loads, begin, sign } = setUp(1)
     await sign(0, { items: 10 })
     expect(loads.countSlots()).toBe(8)
@@ -200,9 +200,9 @@ describe('how many calls may be in flight', () => {
     expect(loads.countSlots()).toBe(8)
   })
 
-  test('no fewer than two and no more than eight, whatever batches an enclave names', async () => {
+  test('at least two and at most eight, regardless of the batches that an enclave names', async () => {
     const { loads, begin } = setUp(1)
-    // The same batch again and again: more leaves of this coordinator than it has.
+    // The same batch repeatedly: more leaves of this coordinator than it has.
     for (let call = 0; call < 9; call++) await begin(0, 3).answer({ batch: 1 })
     await begin(0, 1).answer({ batch: 2, others: 255 })
     expect(loads.countSlots()).toBe(8)

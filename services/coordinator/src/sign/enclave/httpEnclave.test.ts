@@ -22,20 +22,20 @@ describe('failures of an enclave', () => {
   }
   const refuse = (status: number, code: string) => () => ({ status, body: { error: { code, message: '' } } })
 
-  test('down, at each kind of address: enclave_unavailable', async () => {
+  test('returns enclave_unavailable if it is down, for each kind of address', async () => {
     for (const url of ['http://127.0.0.1:1', 'unix:/nonexistent/socket', 'https://127.0.0.1:1']) {
       await expect(setUp([url]).enclave.openSession(token)).rejects.toEqual(unavailable)
     }
   })
 
-  test('an https address that speaks no TLS', async () => {
+  test('returns enclave_unavailable if an https address does not use TLS', async () => {
     const [fake] = await startTwo()
     const { enclave } = setUp([fake.url.replace('http:', 'https:')])
     await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
     expect(fake.paths).toEqual([])
   })
 
-  test('the first is tried again once a minute, by one call, until it answers; then it is the one in use', async () => {
+  test('one call per minute tries the first one until it answers; then it is used again', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     const [first, second] = await startTwo()
@@ -55,7 +55,7 @@ describe('failures of an enclave', () => {
     expect(await sign(3)).toEqual([5, 6])
   })
 
-  test('calls under way at the same time are spread over all enclaves', async () => {
+  test('spreads concurrent calls over all enclaves', async () => {
     const [first, second] = await startTwo()
     const { enclave } = setUp([first.url, second.url])
     await Promise.all(Array.from({ length: 8 }, () => enclave.signItems(items)))
@@ -63,7 +63,7 @@ describe('failures of an enclave', () => {
     expect(enclave.countSlots()).toBe(16)
   })
 
-  test('one whose log is not open is tried again after a second', async () => {
+  test('tries one whose log is not open again after a second', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     const [first, second] = await startTwo()
@@ -77,7 +77,7 @@ describe('failures of an enclave', () => {
     expect(second.paths.filter((path) => path === '/sign')).toHaveLength(3)
   })
 
-  test('one that is to be avoided is asked last; other boots, and a user’s bad token, change nothing', async () => {
+  test('an avoided enclave is called last; other boots and an invalid token change nothing', async () => {
     const [first, second] = await startTwo()
     second.bootId = 'b1'.repeat(16)
     const { enclave } = setUp([first.url, second.url])
@@ -92,7 +92,7 @@ describe('failures of an enclave', () => {
     expect(second.paths).toContain('/sign')
   })
 
-  test('slow: the next one is asked when the time is over', async () => {
+  test('calls the next one after a timeout', async () => {
     const [slow, good] = await startTwo()
     const limits = holdTimeLimits()
     slow.handlers['/sign'] = () => {
@@ -113,7 +113,7 @@ describe('failures of an enclave', () => {
     [500, 'internal'],
     [401, 'caller_clock_skew'],
     [403, 'caller_not_allowed'],
-  ])('%d %s: the next one is asked; alone it is enclave_unavailable', async (status, code) => {
+  ])('%d %s: calls the next one, or returns enclave_unavailable without one', async (status, code) => {
     const [bad, good] = await startTwo()
     bad.handlers['/open-session'] = refuse(status, code)
     bad.handlers['/sign'] = refuse(status, code)
@@ -124,7 +124,7 @@ describe('failures of an enclave', () => {
     await expect(alone.enclave.signItems(items)).rejects.toEqual(unavailable)
   })
 
-  test('without the keys of the provider: the next one is asked; where none has them it is the provider’s fault', async () => {
+  test('without the provider’s keys: calls the next one; if none has them, returns provider_unavailable', async () => {
     const [bad, good] = await startTwo()
     bad.handlers['/open-session'] = refuse(503, 'issuer_unavailable')
     await expect(setUp([bad.url, good.url]).enclave.openSession(token)).resolves.toEqual(fakeSession)
@@ -136,7 +136,7 @@ describe('failures of an enclave', () => {
     await expect(judged).rejects.toEqual(withCode('oauth_exchange_failed'))
   })
 
-  test('no quote for any item: the next one is asked; alone, the items fail', async () => {
+  test('without a quote for any item: calls the next one; without one, the items fail', async () => {
     const [bad, good] = await startTwo()
     const failed = { batches: [], results: [{ error: 'quote_unavailable' }] }
     bad.handlers['/sign'] = () => ({ status: 200, body: failed })
@@ -146,7 +146,7 @@ describe('failures of an enclave', () => {
     expect(alone).toMatchObject(failed)
   })
 
-  test('what the enclave attests is asked for once; the next one is asked where the first cannot', async () => {
+  test('requests the attested terms once, from the next one if the first fails', async () => {
     const [bad, good] = await startTwo()
     bad.handlers['/attest'] = refuse(503, 'quote_unavailable')
     const { enclave } = setUp([bad.url, good.url])
@@ -156,7 +156,7 @@ describe('failures of an enclave', () => {
     await expect(setUp([bad.url]).enclave.getTerms()).rejects.toEqual(unavailable)
   })
 
-  test('checked: each address, whether it has attested itself and answers; one that is back is up again', async () => {
+  test('the check lists each address and whether it is attested and answers; a restarted one is up again', async () => {
     const [bad, good] = await startTwo()
     bad.handlers['/attest'] = refuse(503, 'quote_unavailable')
     const { enclave, attestations } = setUp([bad.url, good.url])
@@ -165,11 +165,11 @@ describe('failures of an enclave', () => {
       { address: bad.url, isUp: false },
       { address: good.url, isUp: true },
     ])
-    // What it has attested is not asked for again.
+    // Does not request its attestation again.
     expect([await check(), attestations()]).toEqual([[false, true], 1])
     delete bad.handlers['/attest']
     expect(await check()).toEqual([true, true])
-    // It does not know the time, and refuses every call.
+    // It doesn't know the time and rejects every call.
     good.health = 'waiting'
     expect(await check()).toEqual([true, false])
     good.health = 'ok'
@@ -178,7 +178,7 @@ describe('failures of an enclave', () => {
     expect(await check()).toEqual([true, false])
   })
 
-  test('checked: one that hangs is down, while it is attested as well, and is not asked twice', async () => {
+  test('the check reports one that hangs as down while it is being attested, without a second call', async () => {
     const [fake] = await startTwo()
     const asked = Promise.withResolvers<void>()
     const answer = Promise.withResolvers<{ status: number; body: unknown }>()
@@ -195,7 +195,7 @@ describe('failures of an enclave', () => {
     answer.resolve({ status: 503, body: { code: 'quote_unavailable' } })
   })
 
-  test('the error of one item is handed on', async () => {
+  test('passes on the error of one item', async () => {
     const [fake] = await startTwo()
     const body = { batches: [], results: [{ error: 'grant_invalid' }] }
     fake.handlers['/sign'] = () => ({ status: 200, body })
@@ -296,7 +296,7 @@ describe('failures of an enclave', () => {
     await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
   })
 
-  test('stopped: calls under way are answered, later ones refused', async () => {
+  test('stop answers pending calls and rejects later ones', async () => {
     const [fake] = await startTwo()
     const { enclave } = setUp([fake.url])
     await enclave.signItems(items)
@@ -324,11 +324,11 @@ describe('addresses and policy', () => {
     expect(() => setUp([url])).toThrow(TypeError)
   })
 
-  test('no address at all is refused', () => {
+  test('rejects an empty list of addresses', () => {
     expect(() => setUp([])).toThrow(TypeError)
   })
 
-  test('hardware needs measurements and configuration hashes', () => {
+  test('hardware requires measurements and configuration hashes', () => {
     const url = 'https://enclave.example'
     for (const policy of [{}, { measurements: [{ mrTd: '00'.repeat(48) }] }, { configHashes: ['00'.repeat(32)] }]) {
       expect(() => setUp([url], { isMock: false, policy })).toThrow(TypeError)

@@ -53,8 +53,8 @@ async function startLogged(): Promise<FakeEnclave> {
   return fake
 }
 
-describe('what an enclave attests about its logs', () => {
-  test('goes with the terms', async () => {
+describe('an enclave’s attested logs', () => {
+  test('are part of the terms', async () => {
     const fake = await startLogged()
     const { enclave } = setUp([fake.url])
     expect(await enclave.getTerms()).toMatchObject({ settings, logs })
@@ -88,7 +88,7 @@ describe('what an enclave attests about its logs', () => {
     await expect(enclave.logs[0]?.call({})).rejects.toEqual(logUnavailable)
   })
 
-  test('logs without one in the settings: enclave_unavailable', async () => {
+  test('returns enclave_unavailable for logs without a log in the settings', async () => {
     const fake = await startFakeEnclave()
     onTestFinished(() => fake.close())
     fake.logs = logs
@@ -96,7 +96,7 @@ describe('what an enclave attests about its logs', () => {
   })
 })
 
-describe('what was signed with a log', () => {
+describe('signing with a log', () => {
   const [batch] = toBatches(BOOT)
   test.each<[string, unknown]>([
     ['a statement', { ...signed, results: [{ ...statement, batch: 0, leafIndex: 0 }] }],
@@ -129,7 +129,7 @@ describe('what was signed with a log', () => {
     expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
   })
 
-  test('batches of two boots: enclave_unavailable', async () => {
+  test('returns enclave_unavailable for batches of two boots', async () => {
     const fake = await startLogged()
     const results = [0, 1].map((number) => ({ batch: number, leafIndex: 0 }))
     let changes: object = { sequence: 1 }
@@ -149,14 +149,14 @@ describe('what was signed with a log', () => {
     return { origin, checkpoint: createCheckpoint(6, origin) }
   }
 
-  test('nothing signed: the log is null', async () => {
+  test('returns a null log if nothing was signed', async () => {
     const fake = await startLogged()
     const body = { batches: [], results: [{ error: 'grant_invalid' }], log: null }
     fake.handlers['/sign'] = () => ({ status: 200, body })
     expect(await setUp([fake.url]).enclave.signItems(items)).toMatchObject(body)
   })
 
-  test('a log of an enclave whose settings have none: enclave_unavailable', async () => {
+  test('returns enclave_unavailable for a log that the settings do not have', async () => {
     const fake = await startFakeEnclave()
     onTestFinished(() => fake.close())
     fake.handlers['/sign'] = () => ({ status: 200, body: signed })
@@ -181,19 +181,19 @@ describe('an enclave whose log is not open', () => {
     return closed
   }
 
-  test('alone: log_unavailable, for signing, sessions and vaults', async () => {
+  test('without another one: returns log_unavailable for signing, sessions and vaults', async () => {
     const { enclave } = setUp([(await startClosed()).url])
     await expect(enclave.signItems(items)).rejects.toEqual(logUnavailable)
     await expect(enclave.openSession(token)).rejects.toEqual(logUnavailable)
     await expect(enclave.deriveVault(policy)).rejects.toEqual(logUnavailable)
   })
 
-  test('and one that is down: log_unavailable', async () => {
+  test('with another one that is down: returns log_unavailable', async () => {
     const { enclave } = setUp([(await startClosed()).url, 'http://127.0.0.1:1'])
     await expect(enclave.signItems(items)).rejects.toEqual(logUnavailable)
   })
 
-  test('the next one is asked, and stays the one in use', async () => {
+  test('calls the next one and keeps using it', async () => {
     const [closed, open] = [await startClosed(), await startLogged()]
     open.handlers['/vault'] = () => ({ status: 200, body: vault })
     const { enclave } = setUp([closed.url, open.url])
@@ -207,7 +207,7 @@ describe('an enclave whose log is not open', () => {
 describe('release', () => {
   const request = { bootId: BOOT, leaves: [LEAF] }
 
-  test('goes to the enclave whose boot it names, wherever calls go', async () => {
+  test('goes to the enclave with the named boot', async () => {
     const [first, second] = [await startLogged(), await startLogged()]
     second.bootId = 'b1'.repeat(16)
     second.handlers['/sign'] = () => ({ status: 200, body: { ...signed, batches: toBatches(second.bootId) } })
@@ -221,7 +221,7 @@ describe('release', () => {
     expect([first, second].map(({ paths }) => paths.filter((path) => path === '/release').length)).toEqual([1, 1])
   })
 
-  test('of a boot that nobody knows: log_unavailable, and nobody is asked', async () => {
+  test('returns log_unavailable for an unknown boot without calling an enclave', async () => {
     const fake = await startLogged()
     const { enclave } = setUp([fake.url])
     await enclave.signItems(items)
@@ -229,7 +229,7 @@ describe('release', () => {
     expect(fake.paths).toEqual(['/attest', '/sign'])
   })
 
-  test('is repeated when the connection is cut, and answered', async () => {
+  test('is repeated if the connection is cut', async () => {
     const fake = await startLogged()
     const relay = await startSwitchableRelay(() => fake.url)
     onTestFinished(() => relay.close())
@@ -244,7 +244,7 @@ describe('release', () => {
     expect(cuts).toBe(4)
   })
 
-  test('is repeated when it is not answered in time, and ends', async () => {
+  test('is repeated once after a timeout', async () => {
     const fake = await startLogged()
     const { enclave, lines } = setUp([fake.url])
     const limits = holdTimeLimits()
@@ -268,7 +268,7 @@ describe('release', () => {
     await expect(enclave.release(request)).rejects.toEqual(logUnavailable)
   })
 
-  test('when the enclave has started again meanwhile: log_unavailable', async () => {
+  test('returns log_unavailable if the enclave has restarted', async () => {
     const fake = await startLogged()
     const relay = await startSwitchableRelay(() => fake.url)
     onTestFinished(() => relay.close())
@@ -286,7 +286,7 @@ describe('release', () => {
   })
 
   test.each(['boot_unknown', 'log_refused', 'log_unavailable'])(
-    'refused with %s: said once, not repeated',
+    'is not repeated if it was rejected with %s',
     async (code) => {
       const fake = await startLogged()
       const { enclave } = setUp([fake.url])
@@ -297,7 +297,7 @@ describe('release', () => {
     },
   )
 
-  test('statements may be missing', async () => {
+  test('may return fewer statements', async () => {
     const fake = await startLogged()
     const { enclave } = setUp([fake.url])
     await enclave.signItems(items)
@@ -325,10 +325,10 @@ describe('release', () => {
     expect(fake.paths.filter((path) => path === '/release')).toHaveLength(1)
   })
 
-  test('answered with more than is read: log_unavailable, and not asked again', async () => {
+  test('returns log_unavailable for a response above the size limit, without repeating the call', async () => {
     const fake = await startLogged()
     const { enclave, lines } = setUp([fake.url])
-    // A busy machine may take long for so many bytes.
+    // Reading that many bytes can take long on a busy machine.
     holdTimeLimits()
     await enclave.signItems(items)
     const body = { statements: [{ ...statement, subject: { data: '0'.repeat(2 ** 24) } }] }
@@ -342,7 +342,7 @@ describe('release', () => {
 describe('the log of one address', () => {
   const open = { bootId: BOOT, log: { ...appended, isOpen: true } }
 
-  test('is asked there, and nowhere else', async () => {
+  test('is requested only there', async () => {
     const [first, second] = [await startLogged(), await startLogged()]
     for (const fake of [first, second]) fake.handlers['/log'] = () => ({ status: 200, body: open })
     const { enclave } = setUp([first.url, second.url])
@@ -352,13 +352,13 @@ describe('the log of one address', () => {
     expect(second.requests.at(-1)).toEqual({ from: 4 })
   })
 
-  test('before it is started it is null', async () => {
+  test('is null before it is started', async () => {
     const fake = await startLogged()
     fake.handlers['/log'] = () => ({ status: 200, body: { bootId: BOOT, log: null } })
     expect(await setUp([fake.url]).enclave.logs[0]?.call({})).toEqual({ bootId: BOOT, log: null })
   })
 
-  test('an answer of another boot: attested anew before it is used', async () => {
+  test('attests again before it uses a response of another boot', async () => {
     const fake = await startLogged()
     const { enclave, attestations } = setUp([fake.url])
     await enclave.getTerms()
@@ -368,7 +368,7 @@ describe('the log of one address', () => {
     expect(attestations()).toBe(2)
   })
 
-  test('what the enclave refuses is in the details', async () => {
+  test('the details name the enclave’s rejection', async () => {
     const fake = await startLogged()
     fake.handlers['/log'] = refuse(409, 'log_refused')
     await expect(setUp([fake.url]).enclave.logs[0]?.call({})).rejects.toMatchObject({
@@ -390,7 +390,7 @@ describe('the log of one address', () => {
     await expect(setUp([fake.url]).enclave.logs[0]?.call({})).rejects.toEqual(logUnavailable)
   })
 
-  test('down: log_unavailable', async () => {
+  test('returns log_unavailable if it is down', async () => {
     const { enclave } = setUp(['http://127.0.0.1:1'])
     await expect(enclave.logs[0]?.call({})).rejects.toEqual(logUnavailable)
     await expect(enclave.logs[0]?.getTerms()).rejects.toEqual(logUnavailable)

@@ -26,7 +26,7 @@ import { createSnpCertificates } from './health/snpCertificates.ts'
 describe('a real enclave', () => {
   let folder = ''
   let issuer: TestIssuer
-  /** For tests that leave their enclave as it was. */
+  /** For tests that don't change their enclave. */
   let shared: Record<'http' | 'https', EnclaveProcess>
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'http-enclave-'))
@@ -60,25 +60,28 @@ describe('a real enclave', () => {
     https: () => ({ LISTEN: 'https' }),
   }
 
-  test.each(['http', 'unix', 'https'] as const)('over %s: sign in, sign, started anew, sign the same', async (kind) => {
-    const first = await start(listens[kind]())
-    const { enclave, attestations } = setUp([first.url])
-    const session = await enclave.openSession(await issuer.login('alice'))
-    expect(session.address).toMatch(/^0x[0-9a-f]{40}$/)
-    const answer = await enclave.signItems([toItem(session)])
-    expect(answer.config.issuers).toEqual([expect.objectContaining({ issuer: issuer.url })])
-    const signature = await signOne(enclave, session)
-    expect(attestations()).toBe(1)
-    await first.kill('SIGKILL')
-    await expect(signOne(enclave, session)).rejects.toEqual(unavailable)
-    // At the same address: another boot, and by https another key.
-    await start({ ...listens[kind](), ...(kind === 'unix' ? {} : { PORT: new URL(first.url).port }) })
-    expect(await signOne(enclave, session)).toBe(signature)
-    expect(attestations()).toBe(2)
-  })
+  test.each(['http', 'unix', 'https'] as const)(
+    'over %s: signs in, signs, restarts and signs the same',
+    async (kind) => {
+      const first = await start(listens[kind]())
+      const { enclave, attestations } = setUp([first.url])
+      const session = await enclave.openSession(await issuer.login('alice'))
+      expect(session.address).toMatch(/^0x[0-9a-f]{40}$/)
+      const answer = await enclave.signItems([toItem(session)])
+      expect(answer.config.issuers).toEqual([expect.objectContaining({ issuer: issuer.url })])
+      const signature = await signOne(enclave, session)
+      expect(attestations()).toBe(1)
+      await first.kill('SIGKILL')
+      await expect(signOne(enclave, session)).rejects.toEqual(unavailable)
+      // At the same address: another boot, and over https another key.
+      await start({ ...listens[kind](), ...(kind === 'unix' ? {} : { PORT: new URL(first.url).port }) })
+      expect(await signOne(enclave, session)).toBe(signature)
+      expect(attestations()).toBe(2)
+    },
+  )
 
   test.each(['http', 'https'] as const)(
-    'over %s, started anew between two calls, unnoticed: attested anew',
+    'over %s: attests again after an unnoticed restart between two calls',
     async (kind) => {
       const second = await start(listens[kind]())
       let target = shared[kind].url
@@ -94,7 +97,7 @@ describe('a real enclave', () => {
     },
   )
 
-  test('two enclaves: one is killed, the other goes on, and stays the one in use', async () => {
+  test('if one of two is killed, the other is used and stays in use', async () => {
     const [first, second] = await Promise.all([start(), start({ LISTEN: 'https' })])
     const { enclave, lines } = setUp([first.url, second.url])
     const session = await enclave.openSession(await issuer.login('alice'))
@@ -109,7 +112,7 @@ describe('a real enclave', () => {
     await expect(signOne(enclave, session)).rejects.toEqual(unavailable)
   })
 
-  test('two enclaves that differ in nothing but their root secret: nobody gets an address of the second', async () => {
+  test('if two enclaves have different root secrets, no user gets an address of the second', async () => {
     const first = await start()
     const second = await start({ ROOT_SECRET: `file:${folder}/another-secret` })
     expect(await readConfigHash(second)).toBe(await readConfigHash(first))
@@ -120,24 +123,24 @@ describe('a real enclave', () => {
     expect(lines.at(-1)).toMatchObject({ enclave: second.url, reason: `another root secret than ${first.url}` })
   })
 
-  test('calls under way when an enclave is killed are answered by the other', async () => {
+  test('the other answers pending calls of a killed enclave', async () => {
     const first = await start({ MOCK_QUOTE_LATENCY_MS: '700' })
     const { enclave } = setUp([first.url, shared.http.url])
     const session = await enclave.openSession(await issuer.login('alice'))
     const pending = Promise.all(Array.from({ length: 8 }, () => signOne(enclave, session)))
-    // A health check travels behind the calls sent before it.
+    // A health check arrives after the calls sent before it.
     await fetch(`${first.url}/health`)
     await first.kill('SIGKILL')
     expect(new Set(await pending).size).toBe(1)
   })
 
-  test('an enclave that is frozen: the other answers meanwhile, and stays the one in use', async () => {
+  test('the other answers for a frozen enclave and stays in use', async () => {
     const first = await start({ LISTEN: 'https' })
     const { enclave, lines } = setUp([first.url, shared.https.url], { patienceMs: 50, timeoutMs: 3_600_000 })
     const session = await enclave.openSession(await issuer.login('alice'))
     const signature = await signOne(enclave, session)
     first.child.kill('SIGSTOP')
-    // With its calls unanswered it would hold up the end.
+    // Its unanswered calls would delay the end.
     onTestFinished(() => void first.child.kill('SIGCONT'))
     const signatures = await Promise.all(Array.from({ length: 10 }, () => signOne(enclave, session)))
     expect(new Set(signatures)).toEqual(new Set([signature]))
@@ -149,7 +152,7 @@ describe('a real enclave', () => {
     expect(lines.slice(before).some(isAboutFirst)).toBe(false)
   })
 
-  test('an ID token that the enclaves refuse is the user’s failure; one that was used is not shown to the next', async () => {
+  test('a rejected ID token is the user’s failure, and a used one is not sent to the next enclave', async () => {
     const real = shared.http
     const other = await startFakeEnclave()
     onTestFinished(() => other.close())
@@ -168,7 +171,7 @@ describe('a real enclave', () => {
     expect(other.paths.length).toBe(shown)
   })
 
-  test('an ID token that an enclave has just started too late for is taken by another', async () => {
+  test('another enclave accepts an ID token that is older than the start of the first', async () => {
     const [young, real] = [await startFakeEnclave(), shared.http]
     onTestFinished(() => young.close())
     young.handlers['/open-session'] = () => ({
@@ -179,7 +182,7 @@ describe('a real enclave', () => {
     expect(await enclave.openSession(await issuer.login('alice'))).toMatchObject({ grant: expect.any(String) })
   })
 
-  test('an enclave that does not know the time yet: another is asked, to open and to sign', async () => {
+  test('uses another enclave to open sessions and sign while one does not know the time', async () => {
     const [young, real] = [await startFakeEnclave(), shared.http]
     onTestFinished(() => young.close())
     const unknown = () => ({ status: 503, body: { error: { code: 'time_unknown', message: '' } } })
@@ -194,7 +197,7 @@ describe('a real enclave', () => {
     expect(await signOne(setUp([young.url]).enclave, session).catch((error) => error)).toEqual(unavailable)
   })
 
-  test('an enclave whose memory of samples is full: another is asked', async () => {
+  test('uses another enclave if the memory for samples is full', async () => {
     const [full, real] = [await startFakeEnclave(), shared.http]
     onTestFinished(() => full.close())
     full.handlers['/sign'] = () => ({
@@ -205,7 +208,7 @@ describe('a real enclave', () => {
     expect(await signOne(setUp([full.url, real.url]).enclave, session)).toMatch(/^0x[0-9a-f]{130}$/)
   })
 
-  test('an enclave that asks for attested callers gets the coordinator’s report, again after it has started anew', async () => {
+  test('an enclave with a caller policy gets the coordinator’s report, again after a restart', async () => {
     const configHash = 'c0'.repeat(32)
     const log = { info() {}, warn() {} }
     const selfReport = createSelfReport({
@@ -239,11 +242,11 @@ describe('a real enclave', () => {
     expect(await signOne(enclave, session)).toBe(signature)
   })
 
-  test('a man in the middle with a certificate of his own gets nothing but a nonce', async () => {
+  test('a man in the middle with another certificate gets only a nonce', async () => {
     const real = shared.https
     const middle = await startFakeEnclave('https')
     onTestFinished(() => middle.close())
-    // He passes the call on, as it was signed, and the real enclave's answer back.
+    // It forwards the signed call and returns the real enclave's response.
     middle.handlers['/attest'] = async ({ headers, body }) => {
       const url = new URL('/attest', real.url)
       const outgoing = httpsRequest(url, { method: 'POST', headers, rejectUnauthorized: false, agent: false })
@@ -260,7 +263,7 @@ describe('a real enclave', () => {
     expect(new Set(middle.paths)).toEqual(new Set(['/attest']))
   })
 
-  test('a man who steps in after the attestation gets nothing at all but a nonce', async () => {
+  test('a man in the middle after the attestation gets only a nonce', async () => {
     const real = shared.https
     const middle = await startFakeEnclave('https')
     onTestFinished(() => middle.close())
@@ -285,7 +288,7 @@ describe('a real enclave', () => {
     return JSON.parse(output.find((line) => line.includes('configHash')) ?? '{}').configHash
   }
 
-  test('a vault: one enclave derives it, another signs with it once it has the policy, and refuses what the rules do', async () => {
+  test('one enclave derives a vault, another signs once it has the policy, and rejects what the rules do', async () => {
     const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '42000', approvals: 0 } as const
     const policy = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, maxValueWei: '1' }] })
     const text = Buffer.from(toPolicyBytes(policy)).toString()
@@ -323,7 +326,7 @@ describe('a real enclave', () => {
     }
   })
 
-  test('neither tokens nor secrets are logged', async () => {
+  test('logs neither tokens nor secrets', async () => {
     const real = await start()
     const { enclave, lines } = setUp(['http://127.0.0.1:1', real.url])
     const token = await issuer.login('someone@example.com')

@@ -6,7 +6,7 @@ describe('enclaves with different root secrets', () => {
   const token = { idToken: 'token', loginSecret: '11'.repeat(32) }
   const [right, wrong] = ['c1'.repeat(32), 'c2'.repeat(32)]
   const isLine = ({ msg }: { msg: string }) => msg === 'Refused two enclaves with different root secrets'
-  /** The second is called only where the first fails. */
+  /** The second is only called if the first fails. */
   async function startTwo(commitments: readonly (string | undefined)[], changes: Parameters<typeof setUp>[1] = {}) {
     const fakes = [await startFakeEnclave(), await startFakeEnclave()] as const
     for (const [index, fake] of fakes.entries()) {
@@ -21,7 +21,7 @@ describe('enclaves with different root secrets', () => {
     return { fakes, check, ...client }
   }
 
-  test('one with another secret than one that was attested before gets no user where that one fails', async () => {
+  test('one with another secret than an attested one gets no users when that one fails', async () => {
     const { fakes, enclave, lines } = await startTwo([right, wrong])
     const [first, second] = fakes
     expect(await enclave.openSession(token)).toEqual(fakeSession)
@@ -32,7 +32,7 @@ describe('enclaves with different root secrets', () => {
     expect(lines).toContainEqual(expect.objectContaining({ enclave: second.url, code: 'not_attested', reason }))
   })
 
-  test('nobody knows which is right: neither is used, and one line names both', async () => {
+  test('uses neither if it cannot know which is right, and logs both in one line', async () => {
     const { fakes, enclave, lines, check } = await startTwo([right, wrong])
     const [first, second] = fakes
     expect(await enclave.openSession(token)).toEqual(fakeSession)
@@ -47,29 +47,26 @@ describe('enclaves with different root secrets', () => {
   test.each([
     ['the one that was used', true],
     ['either, where none was used', false],
-  ])(
-    'one that is gone is still remembered; both are used again when it is back with the secret of %s',
-    async (_, isUsed) => {
-      const { fakes, enclave, check } = await startTwo(isUsed ? [right, wrong] : [wrong, right])
-      const [first, second] = isUsed ? fakes : fakes.toReversed()
-      if (first === undefined || second === undefined) throw new Error('two were started')
-      if (isUsed) await enclave.openSession(token)
-      await check()
-      second.handlers['/attest'] = () => ({ status: 503, body: {} })
-      expect(await check()).toEqual([false, false])
-      delete second.handlers['/attest']
-      second.commitment = right
-      // The first may be asked before the second has said that they agree.
-      await check()
-      expect(await check()).toEqual([true, true])
-      expect(await enclave.openSession(token)).toEqual(fakeSession)
-    },
-  )
+  ])('remembers one that is gone; uses both again when it returns with the secret of %s', async (_, isUsed) => {
+    const { fakes, enclave, check } = await startTwo(isUsed ? [right, wrong] : [wrong, right])
+    const [first, second] = isUsed ? fakes : fakes.toReversed()
+    if (first === undefined || second === undefined) throw new Error('two were started')
+    if (isUsed) await enclave.openSession(token)
+    await check()
+    second.handlers['/attest'] = () => ({ status: 503, body: {} })
+    expect(await check()).toEqual([false, false])
+    delete second.handlers['/attest']
+    second.commitment = right
+    // The first may be called before the second has shown that they agree.
+    await check()
+    expect(await check()).toEqual([true, true])
+    expect(await enclave.openSession(token)).toEqual(fakeSession)
+  })
 
   test.each([
     ['one enclave', 1],
     ['two that agree', 2],
-  ])('the secret that was used first is the only one, as long as this process lives: %s', async (_, count) => {
+  ])('this process keeps using the secret that it used first: %s', async (_, count) => {
     const fakes = await Promise.all(Array.from({ length: count }, () => startFakeEnclave()))
     for (const fake of fakes) onTestFinished(() => fake.close())
     const { enclave, lines } = setUp(
@@ -79,7 +76,7 @@ describe('enclaves with different root secrets', () => {
     const restartWith = (commitment: string) => {
       for (const fake of fakes) {
         Object.assign(fake, { commitment, paths: [] })
-        // Until it has been attested anew.
+        // Until it is attested again.
         const isKnown = () => fake.paths.includes('/attest')
         fake.handlers['/open-session'] = () =>
           isKnown()
@@ -100,7 +97,7 @@ describe('enclaves with different root secrets', () => {
     expect(await enclave.openSession(token)).toEqual(fakeSession)
   })
 
-  test('a policy that names the right one leaves that in use', async () => {
+  test('a policy that names the right one keeps that in use', async () => {
     const { check } = await startTwo([wrong, right], { policy: { commitments: [right] } })
     await check()
     expect(await check()).toEqual([false, true])
@@ -110,7 +107,7 @@ describe('enclaves with different root secrets', () => {
     ['the same secret', [right, right]],
     ['one of an older release, which does not say', [right, undefined]],
     ['both of an older release', [undefined, undefined]],
-  ])('%s: both are used', async (_, commitments) => {
+  ])('%s: uses both', async (_, commitments) => {
     const { check } = await startTwo(commitments)
     await check()
     expect(await check()).toEqual([true, true])

@@ -31,7 +31,7 @@ async function setUp() {
 const unavailable = expect.objectContaining({ code: 'entropy_unavailable' })
 const sequences = (witnesses: readonly AnyWitness[]) => witnesses.map(({ sequence }) => sequence)
 
-test('one verified round serves all who ask within its period, for one request', async () => {
+test('one request and one verified round serve all callers of its period', async () => {
   const { relay, entropy } = await setUp()
   const taken = (await Promise.all([entropy.take(1), entropy.take(5), entropy.take(2)])).flat()
   expect(sequences(taken)).toEqual(Array(8).fill(1000))
@@ -40,7 +40,7 @@ test('one verified round serves all who ask within its period, for one request',
   expect(await entropy.take(0)).toEqual([])
 })
 
-test('the next round is fetched when it is due, and nobody waits for it', async () => {
+test('fetches the next round when it is due, without delaying callers', async () => {
   const { relay, state, clock, entropy } = await setUp()
   await entropy.take(1)
   clock.advance(3_000)
@@ -50,7 +50,7 @@ test('the next round is fetched when it is due, and nobody waits for it', async 
   expect(relay.requests).toBe(2)
 })
 
-test('a relay that is down does not matter while the last round is fresh enough', async () => {
+test('does not need the relay while the last round is fresh enough', async () => {
   const { relay, clock, entropy } = await setUp()
   await entropy.take(1)
   relay.setAnswer('down')
@@ -76,19 +76,19 @@ test.each<[string, unknown]>([
   expect(sequences(await entropy.take(1))).toEqual([1020])
 })
 
-test('a round from the future is not used', async () => {
+test('rejects a round from the future', async () => {
   const { state, entropy } = await setUp()
   state.round = 1003
   await expect(entropy.take(1)).rejects.toEqual(unavailable)
 })
 
-test('a round that is too old from the start is not used', async () => {
+test('rejects a round that is already too old', async () => {
   const { state, entropy } = await setUp()
   state.round = 900
   await expect(entropy.take(1)).rejects.toEqual(unavailable)
 })
 
-test('stopped, it refuses', async () => {
+test('rejects calls after stop', async () => {
   const { entropy } = await setUp()
   await entropy.stop()
   await expect(entropy.take(1)).rejects.toMatchObject({ code: 'shutting_down' })

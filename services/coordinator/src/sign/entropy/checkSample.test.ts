@@ -16,17 +16,17 @@ const options = {
 }
 const good = satellite.createWitness({ timestampMs: now, sequence: 7 })
 
-test('a sample signed by the pinned key is good', () => {
+test('accepts a sample signed by the pinned key', () => {
   expect(checkSample(good, options)).toBeUndefined()
   expect(isSampleSigned(good)).toBe(true)
 })
 
-test('any of several pinned keys will do', () => {
+test('accepts any of several pinned keys', () => {
   const publicKeys = createEntropyKeys([createFakeSatellite().publicKey, satellite.publicKey])
   expect(checkSample(good, { ...options, publicKeys })).toBeUndefined()
 })
 
-test('the signature covers value, time and sequence, to the bit', () => {
+test('the signature covers every bit of value, time and sequence', () => {
   const flip = (hex: string) => (hex.startsWith('0') ? `1${hex.slice(1)}` : `0${hex.slice(1)}`)
   const changes: Partial<Witness>[] = [
     { valueHex: flip(good.valueHex) },
@@ -38,7 +38,7 @@ test('the signature covers value, time and sequence, to the bit', () => {
   for (const change of changes) expect(isSampleSigned({ ...good, ...change })).toBe(false)
 })
 
-test('s beyond the order of the group is refused (RFC 8032 §5.1.7)', () => {
+test('rejects s beyond the order of the group (RFC 8032 §5.1.7)', () => {
   const order = 2n ** 252n + 27742317777372353535851937790883648493n
   const signature = Buffer.from(good.signatureHex, 'hex')
   const s = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`) + order
@@ -47,7 +47,7 @@ test('s beyond the order of the group is refused (RFC 8032 §5.1.7)', () => {
   expect(isSampleSigned({ ...good, signatureHex })).toBe(false)
 })
 
-test('a good signature by another key is foreign, whatever the sample says of itself', () => {
+test('a valid signature by another key is foreign, whatever key the sample names', () => {
   const foreign = createFakeSatellite().createWitness({ timestampMs: now })
   expect(checkSample(foreign, options)).toBe('foreign_key')
   expect(isSampleSigned({ ...foreign, publicKey: satellite.publicKey })).toBe(false)
@@ -69,18 +69,18 @@ test.each([
 describe('a source that does not sign', () => {
   const unsigned = { ...good, signatureHex: '00'.repeat(64), publicKey: '00'.repeat(32) }
 
-  test('is refused unless allowed', () => {
+  test('is rejected unless allowed', () => {
     expect(checkSample(unsigned, { ...options, isSigned: false })).toBe('unsigned')
     expect(checkSample(unsigned, { ...options, isSigned: false, allowUnsigned: true })).toBeUndefined()
   })
 
-  test('is held to the same times', () => {
+  test('has the same time limits', () => {
     const allowed = { ...options, isSigned: false, allowUnsigned: true }
     expect(checkSample({ ...unsigned, timestamp: '2026-06-15T11:58:59.999Z' }, allowed)).toBe('stale')
     expect(checkSample({ ...unsigned, timestamp: '2026-06-15T12:00:05.001Z' }, allowed)).toBe('future')
   })
 
-  test('does not open the door for a source that signs', () => {
+  test('does not allow a signing source to omit signatures', () => {
     expect(checkSample(unsigned, { ...options, allowUnsigned: true })).toBe('foreign_key')
   })
 })
@@ -102,7 +102,7 @@ test.each<[string, Partial<Record<keyof Witness, unknown>>]>([
   expect(checkSample({ ...good, ...change } as Witness, options)).toBe('malformed')
 })
 
-test('a time has one spelling', () => {
+test('a time has exactly one spelling', () => {
   expect(parseTimestamp('2026-06-15T12:00:00.000Z')).toBe(now)
   for (const text of ['2026-06-15T12:00:00.000+00:00', '2026-06-15 12:00:00.000Z', '+012026-06-15T12:00:00.000Z', '']) {
     expect(parseTimestamp(text)).toBeUndefined()
@@ -122,7 +122,7 @@ describe('pinned keys', () => {
     expect(() => createEntropyKeys([publicKey])).toThrow()
   })
 
-  test('are taken as they are made', () => {
+  test('are parsed from the settings', () => {
     expect(createEntropyKeys([satellite.publicKey]).has(satellite.publicKey)).toBe(true)
     expect(createEntropyKeys([]).size).toBe(0)
     expect(() => createEntropyKeys([randomBytes(33).toString('hex')])).toThrow()

@@ -54,12 +54,12 @@ test('the latest round becomes a witness that every verifier can check', async (
   expect(urls).toEqual([`https://relay.example/${chain.chainHash}/public/latest`])
 })
 
-test('relays of the second version leave the randomness out', async () => {
+test('accepts relays of version 2, which omit the randomness', async () => {
   const { round, signature } = good
   expect(await createSource({ round, signature }).source.getRound()).toMatchObject({ sequence: round })
 })
 
-describe('a round is refused', () => {
+describe('rejects a round', () => {
   const infinity = toHex(bls12_381.G1.Point.ZERO.toBytes())
   test.each<[string, unknown]>([
     ['with the signature of another round', { ...createRound(1001), round: 1000 }],
@@ -78,7 +78,7 @@ describe('a round is refused', () => {
     })
   })
 
-  test('on a chain whose pinned key is no key', async () => {
+  test('on a chain with an invalid pinned key', async () => {
     const broken = { ...chain, key: '00'.repeat(96) }
     await expect(createSource(good, broken).source.getRound()).rejects.toMatchObject({
       code: 'wrong_signature',
@@ -99,7 +99,7 @@ describe('a round is refused', () => {
   })
 })
 
-test('a round that was verified is not believed with another signature', async () => {
+test('does not accept a verified round with another signature', async () => {
   const answers: unknown[] = [good, good, { ...good, signature: createRound(1001).signature }]
   const fetch: Fetch = async () => Response.json(answers.shift())
   const source = createDrandSource({ url: 'https://relay.example', fetch, beacon: chain })
@@ -111,21 +111,21 @@ test('a round that was verified is not believed with another signature', async (
 if (existsSync(FIXTURE)) {
   const { chainInfo, beacon } = JSON.parse(readFileSync(FIXTURE, 'utf8'))
 
-  test('quicknet is pinned as its relays describe it', () => {
+  test('the pinned quicknet matches its relays', () => {
     expect(quicknet).toEqual({
       chainHash: chainInfo.hash,
       key: chainInfo.public_key,
       genesisS: chainInfo.genesis_time,
       periodS: chainInfo.period,
     })
-    // drand `chain/info.go`: what the chain hash is made of.
+    // drand `chain/info.go`: the preimage of the chain hash.
     const period = new Uint8Array(4)
     new DataView(period.buffer).setUint32(0, quicknet.periodS)
     const parts = [period, toU64be(quicknet.genesisS), fromHex(quicknet.key), fromHex(chainInfo.groupHash)]
     expect(toHex(sha256(Buffer.concat([...parts, Buffer.from(chainInfo.metadata.beaconID)])))).toBe(quicknet.chainHash)
   })
 
-  test('a real round of quicknet verifies, and its neighbour does not', async () => {
+  test('a real round of quicknet verifies, and a neighbour does not', async () => {
     expect(await createSource(beacon, quicknet).source.getRound()).toMatchObject({
       valueHex: beacon.randomness,
       sequence: 1000,

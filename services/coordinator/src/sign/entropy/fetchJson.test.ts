@@ -50,7 +50,7 @@ test.each<[string, RequestListener]>([
   expect(paths).toEqual(['/'])
 })
 
-test('a connection that the source closed at that moment is made again, once', async () => {
+test('reconnects once if the source closes the connection', async () => {
   const asked: (string | undefined)[] = []
   const url = await serve((request, response) => {
     asked.push(request.url)
@@ -66,7 +66,7 @@ test('a connection that the source closed at that moment is made again, once', a
 test.each([
   ['what is asked twice at most', undefined, 2],
   ['what is posted once', {}, 1],
-])('a source that closes every connection is unreachable: %s', async (_name, body, times) => {
+])('returns unreachable if a source closes every connection: %s', async (_name, body, times) => {
   let asked = 0
   const url = await serve((request) => {
     asked++
@@ -77,7 +77,7 @@ test.each([
   expect(asked).toBe(times)
 })
 
-test('1 MiB is not too much', async () => {
+test('reads 1 MiB', async () => {
   const url = await serve((_, response) => void response.writeHead(200, json).end(big(1_048_576)))
   expect(await fetchJson({ fetch }, { url, timeoutMs: 5_000 })).toHaveLength(1_048_574)
 })
@@ -96,13 +96,13 @@ test.each<[string, RequestListener]>([
   expect(signal?.aborted).toBe(true)
 })
 
-test('the time limit holds even for a fetch that ignores its signal', async () => {
+test('the time limit applies even if fetch ignores its signal', async () => {
   const deaf: Fetch = () => new Promise(() => {})
   const call = fetchJson({ fetch: deaf }, { url: 'http://127.0.0.1', timeoutMs: 10 })
   await expect(call).rejects.toMatchObject({ code: 'timeout' })
 })
 
-test('an error holds neither the URL nor the body', async () => {
+test('an error contains neither the URL nor the body', async () => {
   const url = 'http://user:hunter2@127.0.0.1:1/'
   const error: unknown = await fetchJson({ fetch }, { url, timeoutMs: 5_000, body: { secret: 'hunter2' } }).catch(
     (reason) => reason,

@@ -43,7 +43,7 @@ function createGateway(parameters: Partial<CreateOrbitportSourceParameters> = {}
 
 const countTokens = (calls: readonly Call[]) => calls.filter(({ url }) => url === TOKEN_URL).length
 
-test('client credentials become a token, the token a sample', async () => {
+test('exchanges client credentials for a token, and the token for a sample', async () => {
   const { source, calls, clock } = createGateway()
   expect(await source.getSamples(1)).toEqual([
     {
@@ -70,7 +70,7 @@ test('client credentials become a token, the token a sample', async () => {
   ])
 })
 
-test('it counts as unsigned, because nothing of the answer can be checked', async () => {
+test('samples count as unsigned, because they cannot be verified', async () => {
   const { source, clock } = createGateway()
   expect([source.name, source.isSigned]).toEqual(['orbitport', false])
   const [witness] = await source.getSamples(1)
@@ -81,7 +81,7 @@ test('it counts as unsigned, because nothing of the answer can be checked', asyn
 })
 
 describe('the token', () => {
-  test('is shared by all requests, until a minute before it ends', async () => {
+  test('is shared by all requests until a minute before it expires', async () => {
     const { source, calls, clock } = createGateway()
     await Promise.all([source.getSamples(4), source.getSamples(4)])
     clock.advance(3_539_999)
@@ -92,7 +92,7 @@ describe('the token', () => {
     expect(countTokens(calls)).toBe(2)
   })
 
-  test('of unknown life serves once', async () => {
+  test('without a lifetime is used once', async () => {
     const gateway = createGateway()
     gateway.token = () => Response.json({ access_token: 'short' })
     await gateway.source.getSamples(1)
@@ -100,7 +100,7 @@ describe('the token', () => {
     expect(countTokens(gateway.calls)).toBe(2)
   })
 
-  test('that the gateway refuses is dropped', async () => {
+  test('is dropped if the gateway rejects it', async () => {
     const gateway = createGateway()
     await gateway.source.getSamples(1)
     gateway.trng = () => Response.json({}, { status: 401 })
@@ -127,15 +127,15 @@ describe('the token', () => {
   })
 })
 
-describe('answers', () => {
-  test('one for each request, and at most four requests at once', async () => {
+describe('responses', () => {
+  test('one sample per request, and at most four concurrent requests', async () => {
     const { source, calls } = createGateway()
     expect(await source.getSamples(3)).toHaveLength(3)
     expect(await source.getSamples(256)).toHaveLength(4)
     expect(calls).toHaveLength(1 + 3 + 4)
   })
 
-  test('some may fail; all of them is a failure', async () => {
+  test('fails only if all requests fail', async () => {
     const gateway = createGateway()
     let count = 0
     gateway.trng = () => (count++ % 2 ? Response.json(answer) : Response.json({}, { status: 503 }))
@@ -161,7 +161,7 @@ describe('answers', () => {
 })
 
 if (existsSync(FIXTURE)) {
-  test('the published example is understood', async () => {
+  test('parses the published example', async () => {
     const example = JSON.parse(readFileSync(FIXTURE, 'utf8'))
     const gateway = createGateway()
     gateway.trng = () => Response.json(example)

@@ -39,7 +39,7 @@ afterEach(async () => {
   await Promise.all(started.map((entropy) => entropy.stop()))
 })
 
-/** With patience, so that a busy machine fails no test. */
+/** With a long timeout, so that a busy machine fails no test. */
 function start(parameters: Partial<ReadAheadParameters> = {}): ReadAhead {
   return startAsIs({ retryMs: 0, waitMs: 30_000, ...parameters })
 }
@@ -58,27 +58,27 @@ const toValues = (witnesses: readonly Witness[]) => witnesses.map(({ valueHex })
 const toAges = (witnesses: readonly Witness[]) =>
   witnesses.map(({ timestamp }) => clock.now() - new Date(timestamp).getTime())
 
-describe('handing out', () => {
-  test('as many as asked for, each claimed', async () => {
+describe('returning samples', () => {
+  test('as many as requested, each claimed', async () => {
     const taken = await start().take(3)
     expect(taken).toHaveLength(3)
     expect(toValues(taken).every((value) => store.given.has(value))).toBe(true)
   })
 
-  test('256 at once get 256 distinct samples, in shared requests', async () => {
+  test('256 concurrent callers get 256 distinct samples from shared requests', async () => {
     const entropy = start()
     const taken = await Promise.all(Array.from({ length: 256 }, () => entropy.take(1)))
     expect(new Set(toValues(taken.flat())).size).toBe(256)
     expect(source.calls).toEqual([256, 256])
   })
 
-  test('more than the buffer holds, and more than one request brings', async () => {
+  test('more than the buffer and one request provide', async () => {
     const taken = await start({ capacity: 4 }).take(2_000)
     expect(new Set(toValues(taken)).size).toBe(2_000)
     expect(Math.max(...source.calls)).toBe(256)
   })
 
-  test('nothing for nothing, and no other count', async () => {
+  test('returns none for zero, and rejects other counts', async () => {
     const entropy = start()
     expect(await entropy.take(0)).toEqual([])
     for (const count of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
@@ -87,13 +87,13 @@ describe('handing out', () => {
     expect(source.calls).toEqual([])
   })
 
-  test('more than was asked for is not looked at', async () => {
+  test('ignores additional samples in a response', async () => {
     source.answer = (count) => create(count + 10)
     await start({ capacity: 1 }).take(1)
     expect(store.offered).toHaveLength(2)
   })
 
-  test('in the order of asking: a small request does not overtake a large one', async () => {
+  test('serves callers in order: a small request does not overtake a large one', async () => {
     const entropy = start()
     source.answer = () => create(2)
     const order: string[] = []
@@ -123,7 +123,7 @@ describe('handing out', () => {
 })
 
 describe('reading ahead', () => {
-  test('the next one does not wait for the source', async () => {
+  test('the next caller does not wait for the source', async () => {
     const entropy = start()
     await entropy.take(1)
     expect(entropy.stats().buffered).toBe(1)
@@ -131,7 +131,7 @@ describe('reading ahead', () => {
     expect(await entropy.take(1)).toHaveLength(1)
   })
 
-  test('follows demand: what is taken in a second is kept ahead', async () => {
+  test('follows demand: buffers as many as a second uses', async () => {
     const entropy = start()
     await entropy.take(100)
     expect(source.calls).toEqual([200])
@@ -139,11 +139,11 @@ describe('reading ahead', () => {
     clock.advance(1_000)
     await entropy.take(60)
     await setImmediate()
-    // 100 taken a second ago, 60 now: 100/e + 60 ahead.
+    // 100 used a second ago, 60 now: buffers 100/e + 60.
     expect(entropy.stats().buffered).toBe(97)
   })
 
-  test('never keeps more than its capacity', async () => {
+  test('never buffers more than its capacity', async () => {
     const entropy = start({ capacity: 10 })
     await entropy.take(200)
     expect(entropy.stats().buffered).toBe(10)
@@ -153,14 +153,14 @@ describe('reading ahead', () => {
     expect(entropy.stats().buffered).toBe(10)
   })
 
-  test('does not ask the source for every signature', async () => {
+  test('does not call the source for every signature', async () => {
     const entropy = start()
     await entropy.take(100)
     for (let taken = 0; taken < 30; taken++) await entropy.take(1)
     expect(source.calls).toHaveLength(1)
   })
 
-  test('idle, it asks for nothing and no timer runs', async () => {
+  test('makes no request and runs no timer while idle', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
     const entropy = start()
     await entropy.take(1)
@@ -172,7 +172,7 @@ describe('reading ahead', () => {
     expect(source.calls).toHaveLength(length)
   })
 
-  test('a failure in the background is nobody’s, and the reserve bridges it', async () => {
+  test('a background failure fails no caller, because the reserve covers it', async () => {
     const entropy = start()
     await entropy.take(4)
     source.answer = () => Promise.reject(new EntropySourceError('unreachable'))
@@ -182,7 +182,7 @@ describe('reading ahead', () => {
 })
 
 describe('age', () => {
-  test('a sample bought ahead serves for 60 s, and not a millisecond more', async () => {
+  test('a buffered sample can be used for 60 s, and not a millisecond longer', async () => {
     const entropy = start({ waitMs: 10 })
     await entropy.take(2)
     clock.advance(60_000)
@@ -193,11 +193,11 @@ describe('age', () => {
     expect(entropy.stats()).toMatchObject({ buffered: 0, unused: 1 })
   })
 
-  test('what is fresh goes first; the reserve is for when there is nothing fresher', async () => {
+  test('uses fresh samples first, and the reserve only without them', async () => {
     const entropy = start()
     await entropy.take(4)
     clock.advance(5_001)
-    // Four are older than 5 s now: a reserve. This takes one, and has fresh ones bought.
+    // Four are older than 5 s now and form the reserve. This call uses one and starts buying fresh ones.
     expect(toAges(await entropy.take(1))).toEqual([5_001])
     await setImmediate()
     clock.advance(1)
@@ -208,7 +208,7 @@ describe('age', () => {
     expect(Math.max(...toAges(rest))).toBe(5_002)
   })
 
-  test('up to 5 s old counts as fresh: nothing more is bought', async () => {
+  test('buys nothing while the samples are up to 5 s old', async () => {
     const entropy = start()
     await entropy.take(2)
     const { length } = source.calls
@@ -218,7 +218,7 @@ describe('age', () => {
     expect(source.calls).toHaveLength(length)
   })
 
-  test('a sample that ages while it is claimed is not handed out', async () => {
+  test('does not return a sample that becomes too old while it is claimed', async () => {
     const old = create(2, 59_999)
     source.answer = () => old
     const slow = {
@@ -232,7 +232,7 @@ describe('age', () => {
     expect(toValues(old)).not.toContain(taken[0]?.valueHex)
   })
 
-  test('a clock set back makes what is bought too new to use', async () => {
+  test('does not use samples from the future after the clock is set back', async () => {
     const entropy = start()
     await entropy.take(1)
     const [calls] = [source.calls.length]
@@ -244,7 +244,7 @@ describe('age', () => {
   })
 })
 
-describe('what is not good is never handed out', () => {
+describe('never returns an invalid sample', () => {
   test.each<[string, (count: number) => Witness[]]>([
     ['stale', (count) => create(count, 60_001)],
     ['future', (count) => create(count, -5_001)],
@@ -265,20 +265,20 @@ describe('what is not good is never handed out', () => {
     expect(await entropy.take(1)).toHaveLength(1)
   })
 
-  test('the good ones among bad ones are', async () => {
+  test('uses the valid ones among invalid ones', async () => {
     const good = create(2)
     source.answer = () => [...create(1, 60_002), ...good, ...create(1, 60_001)]
     const taken = await start().take(2)
     expect(toValues(taken)).toEqual(toValues(good))
   })
 
-  test('unsigned samples, unless allowed', async () => {
+  test('rejects unsigned samples unless allowed', async () => {
     source.isSigned = false
     await expect(start().take(1)).rejects.toEqual(unavailable)
     expect(await start({ allowUnsigned: true, publicKeys: [] }).take(1)).toHaveLength(1)
   })
 
-  test('a replayed sample, however often it comes', async () => {
+  test('rejects a repeated sample', async () => {
     const replayed = create(2)
     source.answer = () => replayed
     const entropy = start()
@@ -292,7 +292,7 @@ describe('what is not good is never handed out', () => {
     expect(await entropy.take(1)).toHaveLength(1)
   })
 
-  test('a sample that comes twice in one answer, or again under another number', async () => {
+  test('rejects a sample twice in one response, or again with another number', async () => {
     const value = new Uint8Array(32).fill(7)
     source.answer = () =>
       [1, 1, 2].map((sequence) => satellite.createWitness({ timestampMs: clock.now(), sequence, value }))
@@ -303,7 +303,7 @@ describe('what is not good is never handed out', () => {
     expect(entropy.stats().replayed).toBeGreaterThan(2)
   })
 
-  test('what the store did not give, or was not offered', async () => {
+  test('returns only samples that the store claimed', async () => {
     const stranger = create(1)
     const generous = { claimSamples: async () => stranger }
     await expect(start({ store: generous }).take(1)).rejects.toEqual(unavailable)
@@ -313,7 +313,7 @@ describe('what is not good is never handed out', () => {
     expect(new Set(toValues(taken)).size).toBe(2)
   })
 
-  test('a pinned key that is no key is refused at once', () => {
+  test('rejects an invalid pinned key immediately', () => {
     expect(() => start({ publicKeys: ['00'.repeat(32)] })).toThrow()
   })
 })
@@ -323,7 +323,7 @@ describe('forged samples', () => {
   const forge = (witness: Witness) => ({ ...witness, signatureHex: forgedHex })
   const refusal = { msg: 'Refused entropy samples', source: 'fake' }
 
-  test('those that the enclave refused are counted and logged by their reason', async () => {
+  test('counts and logs samples that the enclave rejected, by reason', async () => {
     const entropy = start()
     source.answer = (count) => create(count).map((sample, index) => (index === 0 ? forge(sample) : sample))
     const taken = await entropy.take(3)
@@ -332,7 +332,7 @@ describe('forged samples', () => {
     expect(lines).toEqual(['wrong_signature', 'by_enclave'].map((reason) => ({ ...refusal, reason, count: 1 })))
   })
 
-  test('a source that sends nothing else has none to be verified: each is counted', async () => {
+  test('counts each sample of a source that sends only forged ones', async () => {
     const entropy = start()
     source.answer = (count) => create(count).map(forge)
     await expect(entropy.takeVerified(3)).rejects.toEqual(unavailable)
@@ -343,7 +343,7 @@ describe('forged samples', () => {
     expect(await entropy.takeVerified(3)).toHaveLength(3)
   })
 
-  test('those bought along with a forged one are verified too, before anyone gets them', async () => {
+  test('verifies samples bought along with a forged one before use', async () => {
     const entropy = start()
     source.answer = (count) => create(count).map(forge)
     await entropy.take(20)
@@ -353,7 +353,7 @@ describe('forged samples', () => {
     expect(taken.filter(({ signatureHex }) => signatureHex === forgedHex)).toEqual([])
   })
 
-  test('a source that does not sign has none', async () => {
+  test('does not apply to a source that does not sign', async () => {
     source.isSigned = false
     source.answer = (count) => create(count).map(forge)
     expect(await start({ allowUnsigned: true, publicKeys: [] }).takeVerified(2)).toHaveLength(2)
@@ -361,7 +361,7 @@ describe('forged samples', () => {
 })
 
 describe('failures', () => {
-  test('a source that fails twice in a row fails all who wait, and the next one tries again', async () => {
+  test('a source that fails twice in a row fails all waiting callers, and the next call retries', async () => {
     source.answer = () => Promise.reject(new EntropySourceError('status'))
     const entropy = start()
     const outcomes = await Promise.allSettled([entropy.take(1), entropy.take(2), entropy.take(3)])
@@ -375,7 +375,7 @@ describe('failures', () => {
     expect(await entropy.take(1)).toHaveLength(1)
   })
 
-  test('one failed request fails nobody: it is asked again after a pause', async () => {
+  test('one failed request fails no caller, and is retried after a pause', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     source.answer = () => Promise.reject(new EntropySourceError('timeout'))
     const taken = startAsIs().take(1)
@@ -386,7 +386,7 @@ describe('failures', () => {
     expect(await taken).toHaveLength(1)
   })
 
-  test('a source that is known to fail is asked once for each who comes: nobody is held up', async () => {
+  test('a failing source is called once per caller, without delays', async () => {
     source.answer = () => Promise.reject(new EntropySourceError('unreachable'))
     const entropy = start()
     await expect(entropy.take(1)).rejects.toEqual(unavailable)
@@ -395,7 +395,7 @@ describe('failures', () => {
     expect(source.calls).toHaveLength(length + 1)
   })
 
-  test('a failure of long ago counts no more', async () => {
+  test('forgets an old failure', async () => {
     const entropy = start()
     await entropy.take(1)
     source.answer = () => Promise.reject(new EntropySourceError('unreachable'))
@@ -407,14 +407,14 @@ describe('failures', () => {
     expect(await entropy.take(1)).toHaveLength(1)
   })
 
-  test('with samples in between, failures are not in a row', async () => {
+  test('failures with samples in between are not in a row', async () => {
     let calls = 0
     source.answer = (count) => (calls++ % 2 === 0 ? Promise.reject(new Error('gone')) : create(count))
     const entropy = start()
     for (let round = 0; round < 5; round++) expect(await entropy.take(300)).toHaveLength(300)
   })
 
-  test('with some left when the source fails, those are handed out, in the order of asking', async () => {
+  test('if the source fails, returns the remaining samples in order of the calls', async () => {
     const entropy = start({ capacity: 16 })
     const [first] = await entropy.take(4)
     source.answer = () => Promise.reject(new EntropySourceError('unreachable'))
@@ -426,7 +426,7 @@ describe('failures', () => {
     expect(toValues((some as PromiseFulfilledResult<Witness[]>).value)).not.toContain(first?.valueHex)
   })
 
-  test('who comes while a request fails gets one of their own', async () => {
+  test('a caller that arrives during a failing request gets a separate one', async () => {
     let reject: (error: unknown) => void = () => {}
     source.answer = () => Promise.reject(new Error('gone'))
     const entropy = start()
@@ -444,13 +444,13 @@ describe('failures', () => {
     expect(await late).toHaveLength(1)
   })
 
-  test('one of several requests may fail', async () => {
+  test('tolerates one failure among several requests', async () => {
     let calls = 0
     source.answer = (count) => (calls++ === 0 ? Promise.reject(new Error('gone')) : create(count))
     expect(await start().take(600)).toHaveLength(600)
   })
 
-  test('what the outside says reaches neither callers nor logs', async () => {
+  test('passes no foreign text to callers or logs', async () => {
     source.answer = () => Promise.reject(new Error('secret'))
     const error: CoordinatorError = await start()
       .take(1)
@@ -458,7 +458,7 @@ describe('failures', () => {
     expect(error.message + error.details + JSON.stringify(lines)).not.toContain('secret')
   })
 
-  test('a source that does not answer: nobody waits longer than 5 s', async () => {
+  test('no caller waits longer than 5 s for a silent source', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     source.answer = () => new Promise(() => {})
     const entropy = startAsIs()
@@ -473,7 +473,7 @@ describe('failures', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('samples that came too late for one are there for the next', async () => {
+  test('buffers samples that came too late for their caller', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     let resolve: (witnesses: Witness[]) => void = () => {}
     source.answer = () =>
@@ -490,7 +490,7 @@ describe('failures', () => {
     expect(toValues(await entropy.take(1))).toEqual([good[0]?.valueHex])
   })
 
-  test('requests that bring nothing new are spread: 1.5 s for five', async () => {
+  test('spreads requests that return nothing new: 1.5 s for five', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     source.answer = () => []
     let outcome: unknown
@@ -507,7 +507,7 @@ describe('failures', () => {
     expect([source.calls.length, outcome]).toEqual([5, unavailable])
   })
 
-  test('a database that is down is told as what it is', async () => {
+  test('returns database_unavailable if the database is down', async () => {
     const claimSamples = () => Promise.reject(new CoordinatorError('database_unavailable', 'no database'))
     await expect(start({ store: { claimSamples } }).take(1)).rejects.toMatchObject({ code: 'database_unavailable' })
   })
@@ -518,7 +518,7 @@ describe('failures', () => {
   test('blames the database, not the entropy source, if a claim gets no answer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const entropy = startAsIs({ store: { claimSamples: () => new Promise(() => {}) } })
-    // Its stop would wait for the claim.
+    // Stopping it would wait for the claim.
     started = []
     const waiting = expect(entropy.take(1)).rejects.toEqual(databaseDown)
     await setImmediate()
@@ -532,7 +532,7 @@ describe('failures', () => {
     let answer = () => {}
     source.answer = (count) => new Promise((resolve) => (answer = () => resolve(create(count))))
     const entropy = startAsIs({ store: { claimSamples: () => new Promise(() => {}) } })
-    // Its stop would wait for the claim.
+    // Stopping it would wait for the claim.
     started = []
     const waiting = expect(entropy.take(1)).rejects.toEqual(unavailable)
     await setImmediate()
@@ -575,8 +575,8 @@ describe('failures', () => {
   })
 })
 
-describe('the end', () => {
-  test('who waits is told, who comes later too, and nothing is asked any more', async () => {
+describe('stop', () => {
+  test('rejects waiting and later callers, and makes no more requests', async () => {
     source.answer = () => new Promise(() => {})
     const entropy = start()
     const waiting = expect(entropy.take(1)).rejects.toMatchObject({ code: 'shutting_down' })
@@ -588,7 +588,7 @@ describe('the end', () => {
     expect(lines).toEqual([])
   })
 
-  test('a claim under way is waited for; an answer that comes later is not claimed', async () => {
+  test('waits for a running claim, and does not claim a later response', async () => {
     let isClaiming = false
     let end = () => {}
     const slow = {
@@ -616,7 +616,7 @@ describe('the end', () => {
     expect(entropy.stats().buffered).toBe(0)
   })
 
-  test('a pause ends with it, and stopping twice is stopping once', async () => {
+  test('ends a pause, and is idempotent', async () => {
     source.answer = () => []
     const entropy = start({ retryMs: 60_000 })
     const waiting = expect(entropy.take(1)).rejects.toMatchObject({ code: 'shutting_down' })
@@ -648,7 +648,7 @@ test.each<[SatelliteFault, number]>([
   },
 )
 
-describe('whatever the order of answers, claims and requests', () => {
+describe('in any order of responses, claims and calls', () => {
   const step = fc.record({
     count: fc.integer({ min: 1, max: 12 }),
     advanceMs: fc.constantFrom(0, 0, 0, 900, 5_001, 30_000, 60_000, 60_001, -6_000),
@@ -664,7 +664,7 @@ describe('whatever the order of answers, claims and requests', () => {
     ),
   })
 
-  test('no sample twice, none older than allowed, none unclaimed, none forged among those verified', async () => {
+  test('returns no sample twice, too old or unclaimed, and no forged one as verified', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.array(step, { minLength: 1, maxLength: 8 }), async (scheduler, steps) => {
         const time = createFakeClock()
@@ -673,7 +673,7 @@ describe('whatever the order of answers, claims and requests', () => {
         const genuine = new Set<string>()
         const plan = steps.flatMap(({ answers }) => answers)
 
-        // A failure is an answer here, and thrown outside of the scheduler: one that nobody waits for any more is no failure.
+        // Handles failures here, because one thrown outside the scheduler without a waiting caller would count as a failed test.
         const answer = async (count: number): Promise<Witness[] | EntropySourceError> => {
           const { kind, ageMs, share } = plan.shift() ?? { kind: 'good', ageMs: 0, share: 1 }
           const make = (): Witness => {
@@ -725,7 +725,7 @@ describe('whatever the order of answers, claims and requests', () => {
             const { entropy, mine } = readers[reader] as (typeof readers)[number]
             const taken = entropy[isVerified ? 'takeVerified' : 'take'](count).then(
               (witnesses) => {
-                // Fewer where no more could be had, but never none.
+                // Fewer if no more were available, but never none.
                 expect(witnesses.length).toBeGreaterThan(0)
                 expect(witnesses.length).toBeLessThanOrEqual(count)
                 for (const { valueHex, timestamp } of witnesses) {

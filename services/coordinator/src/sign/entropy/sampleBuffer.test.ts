@@ -15,7 +15,7 @@ function setUp(capacity = 10) {
   return { buffer, toSamples, take }
 }
 
-test('the oldest fresh ones go first, whatever the order in which they came', () => {
+test('uses the oldest fresh ones first, in any order of arrival', () => {
   const { buffer, toSamples, take } = setUp()
   buffer.add(toSamples(0, 4_000, 2_000), { reserved: 0 })
   expect(buffer.countFresh()).toBe(3)
@@ -23,7 +23,7 @@ test('the oldest fresh ones go first, whatever the order in which they came', ()
   expect(buffer.size).toBe(1)
 })
 
-test('then the reserve, its newest first', () => {
+test('then uses the reserve, newest first', () => {
   const { buffer, toSamples, take } = setUp()
   buffer.add(toSamples(FRESH_MS, FRESH_MS + 1, 20_000), { reserved: 0 })
   expect(buffer.countFresh()).toBe(1)
@@ -32,14 +32,14 @@ test('then the reserve, its newest first', () => {
   expect(take(1)).toEqual([2])
 })
 
-test('beyond the capacity the oldest are dropped, except as many as callers wait for', () => {
+test('drops the oldest above its capacity, but keeps as many as callers wait for', () => {
   const { buffer, toSamples, take } = setUp(2)
   buffer.add(toSamples(4, 3, 2, 1), { reserved: 1 })
   expect({ size: buffer.size, unused: buffer.unused }).toEqual({ size: 3, unused: 1 })
   expect(take(3)).toEqual([1, 2, 3])
 })
 
-test('cleared: what is left counts as unused', () => {
+test('counts the remaining samples as unused when cleared', () => {
   const { buffer, toSamples } = setUp()
   buffer.add(toSamples(0, 1), { reserved: 0 })
   buffer.clear()

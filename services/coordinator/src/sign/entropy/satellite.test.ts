@@ -23,7 +23,7 @@ function createSource(answer: unknown) {
   return { urls, source: createSatelliteSource({ url: 'https://satellite.example/base/', fetch }) }
 }
 
-test('a sample becomes a witness, field by field', async () => {
+test('converts a sample to a witness, field by field', async () => {
   const { urls, source } = createSource({ samples: [good] })
   expect(await source.getSamples(1)).toEqual([
     {
@@ -39,7 +39,7 @@ test('a sample becomes a witness, field by field', async () => {
   expect([source.name, source.isSigned]).toEqual(['satellite', true])
 })
 
-test('fewer than asked for is an answer, more is none', async () => {
+test('accepts fewer than requested, but not more', async () => {
   const { source } = createSource({ samples: [good, good] })
   expect(await source.getSamples(3)).toHaveLength(2)
   expect(await source.getSamples(2)).toHaveLength(2)
@@ -47,7 +47,7 @@ test('fewer than asked for is an answer, more is none', async () => {
   expect(await createSource({ samples: [] }).source.getSamples(1)).toEqual([])
 })
 
-test.each([0, 257, -1, 1.5, Number.NaN])('a count of %d is not sent', async (count) => {
+test.each([0, 257, -1, 1.5, Number.NaN])('does not send a count of %d', async (count) => {
   const { urls, source } = createSource({ samples: [] })
   await expect(source.getSamples(count)).rejects.toThrow(RangeError)
   expect(urls).toEqual([])
@@ -62,7 +62,7 @@ test.each<[string, unknown]>([
   await expect(createSource(answer).source.getSamples(9)).rejects.toMatchObject({ code: 'malformed' })
 })
 
-describe('one bad field makes the whole answer malformed', () => {
+describe('one invalid field makes the whole response malformed', () => {
   test.each<[string, object]>([
     ['value', { value: 'AB'.repeat(32) }],
     ['value', { value: `0x${'ab'.repeat(32)}` }],
@@ -89,13 +89,13 @@ describe('one bad field makes the whole answer malformed', () => {
     await expect(source.getSamples(2)).rejects.toMatchObject({ code: 'malformed', details })
   })
 
-  test('a sample that is none', async () => {
+  test('rejects a malformed sample', async () => {
     const { source } = createSource({ samples: [null] })
     await expect(source.getSamples(1)).rejects.toMatchObject({ code: 'malformed' })
   })
 })
 
-test('what a satellite signs over HTTP checks out', async () => {
+test('samples signed by a satellite verify over HTTP', async () => {
   const satellite = await startSatellite({ seed: randomBytes(8).toString('hex') })
   try {
     const samples = await createSatelliteSource({ url: satellite.url, fetch }).getSamples(256)

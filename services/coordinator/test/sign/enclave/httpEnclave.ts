@@ -20,21 +20,21 @@ type Reply = { status: number; body: unknown }
 type RawCall = { headers: IncomingHttpHeaders; body: Uint8Array }
 type Handler = (call: RawCall) => Reply | Promise<Reply>
 
-/** An enclave on loopback that answers as a test says, with really signed quotes. */
+/** An enclave on loopback whose responses the test controls, with really signed quotes. */
 export type FakeEnclave = {
   url: string
-  /** The calls it got, in order. */
+  /** Its calls in order. */
   paths: string[]
   requests: unknown[]
-  /** What it says of itself. */
+  /** Its attested terms. */
   bootId: string
   config: EnclaveConfig
   settings: EnclaveSettings
   commitment: AttestResponse['commitment']
   logs: AttestResponse['logs']
-  /** What its health is: `waiting` until it knows the time. */
+  /** Its health: `waiting` until it knows the time. */
   health: 'ok' | 'waiting'
-  /** Changes what its quotes say, or cover. */
+  /** Changes the content or coverage of its quotes. */
   quote: Partial<SimulatedQuoteOptions>
   cover: { nonce?: string; config?: EnclaveConfig; tlsKeyHash?: string }
   handlers: Partial<Record<'/attest' | '/open-session' | '/sign' | '/vault' | '/log' | '/release', Handler>>
@@ -65,7 +65,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
       configHash: hashEnclaveConfig(cover.config ?? config),
     })
     const quote = toHex(simulator.quote({ ...fake.quote, reportData }))
-    // A member that is undefined is left out.
+    // Undefined members are omitted.
     return { status: 200, body: { quote, config, settings, tlsKeyHash: ownKeyHash, bootId, commitment, logs } }
   }
 
@@ -112,7 +112,7 @@ export const fakeSession = {
   expiresAt: '2030-01-01T00:00:00.000Z',
 }
 
-/** The answer to one item; what it says is not looked at here. */
+/** The answer to one item. Its content is not checked here. */
 export function fakeSigned(bootId: string) {
   return {
     batches: [{ bootId, sequence: 0, previous: '00'.repeat(32), leaves: ['22'.repeat(32)], quote: '04'.repeat(100) }],
@@ -120,7 +120,7 @@ export function fakeSigned(bootId: string) {
   }
 }
 
-/** A way to an enclave that somebody else controls: bytes go wherever `target` says when a connection is opened. */
+/** A proxy to an enclave that an attacker controls: bytes go to `target`, read when a connection is opened. */
 export async function startSwitchableRelay(target: () => string) {
   const sockets = new Set<Socket>()
   const server = createServer((incoming) => {
@@ -140,7 +140,7 @@ export async function startSwitchableRelay(target: () => string) {
   const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    /** Ends the connections there are, and takes new ones. */
+    /** Closes the open connections and accepts new ones. */
     cut() {
       for (const socket of sockets) socket.destroy()
       sockets.clear()

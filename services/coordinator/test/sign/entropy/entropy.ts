@@ -11,7 +11,7 @@ export type FakeSatellite = {
   createWitness(parameters: { timestampMs: number; sequence?: number; value?: Uint8Array }): Witness
 }
 
-/** Signs samples with a key of its own. */
+/** Signs samples with a separate key. */
 export function createFakeSatellite(): FakeSatellite {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const hex = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('hex')
@@ -34,9 +34,9 @@ export function createFakeSatellite(): FakeSatellite {
 
 export type FakeSource = EntropySource & {
   isSigned: boolean
-  /** The counts asked for, in order. */
+  /** The requested counts in order. */
   calls: number[]
-  /** What it answers to a count. */
+  /** Its response to a count. */
   answer(count: number): Witness[] | Promise<Witness[]>
 }
 
@@ -55,14 +55,14 @@ export function createFakeSource(satellite: FakeSatellite, clock: FakeClock): Fa
 }
 
 export type FakeClaims = Pick<Store, 'claimSamples'> & {
-  /** Every value that was given out, to its first caller. */
+  /** Every value with its first caller. */
   given: Set<string>
   offered: string[]
-  /** Resolves when another claim has been answered, and whatever follows from it has run. */
+  /** Resolves when another claim has been answered and processed. */
   next(): Promise<void>
 }
 
-/** Claims as the database makes them: of each value, the first wins. */
+/** Claims like the database: the first claim of a value wins. */
 export function createFakeClaims(): FakeClaims {
   const given = new Set<string>()
   const offered: string[] = []

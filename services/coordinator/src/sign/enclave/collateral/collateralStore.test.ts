@@ -22,7 +22,7 @@ const platform = readPlatform(quote)
 
 const stale = expect.objectContaining({ name: 'CoordinatorError', code: 'collateral_stale' })
 
-/** A store over a source that a test can change and count. */
+/** A store over a source that a test can change and whose calls it counts. */
 function setUp(changes: Partial<CollateralStoreDeps> = {}) {
   const time = createManualTime(start)
   const source = { calls: 0, answer: async (): Promise<Collateral> => issue() }
@@ -44,12 +44,12 @@ const fail = async () => {
   throw new ServiceError('down', 'down')
 }
 
-/** Lets what is under way without a timer come to its end. */
+/** Lets work without timers finish. */
 async function settle() {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-test('the platform of a quote is read from its PCK certificate; what is no quote is refused', () => {
+test('reads the platform from the quote’s PCK certificate and rejects malformed quotes', () => {
   expect(platform).toEqual({ fmspc: 'f0c06f000000', ca: 'platform' })
   expect(() => readPlatform(new Uint8Array(100))).toThrow(expect.objectContaining({ code: 'attestation_invalid' }))
   expect(() =>
@@ -57,8 +57,8 @@ test('the platform of a quote is read from its PCK certificate; what is no quote
   ).toThrow(expect.objectContaining({ code: 'attestation_invalid' }))
 })
 
-describe('until when it is in date', () => {
-  test('nothing before the first; then by platform, for simulated silicon too', async () => {
+describe('expiry times', () => {
+  test('lists nothing before the first fetch, then each platform, including the simulated one', async () => {
     const { store, current, clock, source } = setUp()
     expect(store.listLapses()).toEqual([])
     await current()
@@ -72,7 +72,7 @@ describe('until when it is in date', () => {
     expect(store.listLapses()).toEqual(expected)
   })
 
-  test('a platform that nothing came for has no time', async () => {
+  test('a platform without collateral has no expiry', async () => {
     const { store, current, source } = setUp()
     source.answer = fail
     await expect(current()).rejects.toEqual(stale)
@@ -80,7 +80,7 @@ describe('until when it is in date', () => {
   })
 })
 
-describe('collateral in force', () => {
+describe('valid collateral', () => {
   test('is in canonical form, named by its hash, and verifies the quote', async () => {
     const { current } = setUp()
     const { bytes, hash } = await current()
@@ -90,7 +90,7 @@ describe('collateral in force', () => {
     await expect(verifier.verifyQuote({ quote, collateral, at: start })).resolves.toMatchObject({ version: 4 })
   })
 
-  test('is fetched once for many who ask at once, and not again while it is fresh', async () => {
+  test('is fetched once for concurrent callers, and not again while it is fresh', async () => {
     const { current, source, jump } = setUp()
     await Promise.all(Array.from({ length: 50 }, current))
     jump(HOUR_MS)
@@ -98,7 +98,7 @@ describe('collateral in force', () => {
     expect(source.calls).toBe(1)
   })
 
-  test('is refreshed in the background each day, with nobody asking', async () => {
+  test('is refreshed in the background every day without callers', async () => {
     const { current, source, pass, delays } = setUp()
     const first = await current()
     expect(delays()).toEqual([DAY_MS])
@@ -109,13 +109,13 @@ describe('collateral in force', () => {
     expect(source.calls).toBe(2)
   })
 
-  test('is refreshed before it lapses, however long its age may be', async () => {
+  test('is refreshed before it expires, regardless of its age', async () => {
     const { current, delays } = setUp({ maxAgeMs: 1000 * DAY_MS, refreshBeforeMs: 28.5 * DAY_MS })
     await current()
     expect(delays()).toEqual([DAY_MS / 2])
   })
 
-  test('that is due is handed out without waiting for the refresh', async () => {
+  test('is returned without waiting for a due refresh', async () => {
     const { current, source, jump } = setUp()
     const first = await current()
     source.answer = () => new Promise(() => {})
@@ -124,7 +124,7 @@ describe('collateral in force', () => {
     expect(source.calls).toBe(2)
   })
 
-  test('a clock that is put back after a failure does not put off the next attempt', async () => {
+  test('a clock that is set back after a failure does not delay the next attempt', async () => {
     const { source, current, jump } = setUp()
     const { answer } = source
     jump(400 * DAY_MS)
@@ -135,7 +135,7 @@ describe('collateral in force', () => {
     await expect(current()).resolves.toBeDefined()
   })
 
-  test('that a clock which was ahead has fetched is not taken for young when that is put back', async () => {
+  test('collateral fetched by a clock that was ahead is not treated as new when it is set back', async () => {
     const { source, issue, current, jump } = setUp()
     source.answer = async () => issue({ at: start })
     jump(5 * DAY_MS)
@@ -148,7 +148,7 @@ describe('collateral in force', () => {
     expect(source.calls).toBe(2)
   })
 
-  test('stays in force through failures, until it lapses; then collateral_stale', async () => {
+  test('stays valid through failures until it expires, then returns collateral_stale', async () => {
     const { current, source, pass, jump, lines } = setUp()
     const first = await current()
     source.answer = fail
@@ -162,7 +162,7 @@ describe('collateral in force', () => {
     await expect(current()).rejects.toEqual(stale)
   })
 
-  test('is told of when half the time to refresh it is over, at each attempt that fails, and not before', async () => {
+  test('warns at each failed attempt after half of the refresh time, and not before', async () => {
     const told: unknown[] = []
     const { current, source, issue, jump } = setUp({ onLapsing: (of, lapsesAt) => void told.push([of, lapsesAt]) })
     await current()
@@ -185,7 +185,7 @@ describe('collateral in force', () => {
     expect(told).toHaveLength(1)
   })
 
-  test('comes back as soon as the source does', async () => {
+  test('is fetched as soon as the source is back', async () => {
     const { current, source, issue, jump } = setUp()
     source.answer = fail
     await expect(current()).rejects.toEqual(stale)
@@ -194,7 +194,7 @@ describe('collateral in force', () => {
     await expect(current()).resolves.toHaveProperty('hash')
   })
 
-  test('a source that fails is not asked faster than the pauses allow, which grow', async () => {
+  test('retries a failing source with growing pauses', async () => {
     const { current, source, jump } = setUp()
     source.answer = fail
     for (let call = 0; call < 20; call++) await expect(current()).rejects.toEqual(stale)
@@ -211,7 +211,7 @@ describe('collateral in force', () => {
     expect(source.calls).toBe(12)
   })
 
-  test('a source whose collateral is always about to lapse is not asked in a loop', async () => {
+  test('does not poll in a loop if the source’s collateral is always about to expire', async () => {
     const { current, source, delays } = setUp({ refreshBeforeMs: 365 * DAY_MS })
     await current()
     expect(delays()).toEqual([60_000])
@@ -220,14 +220,14 @@ describe('collateral in force', () => {
     expect(source.calls).toBe(1)
   })
 
-  test('a platform that nothing came of is not asked for in the background', async () => {
+  test('does not fetch in the background for a platform that never had collateral', async () => {
     const { current, source, delays } = setUp()
     source.answer = fail
     await expect(current()).rejects.toEqual(stale)
     expect(delays()).toEqual([])
   })
 
-  test('strangers that name many platforms do not crowd out the one in use', async () => {
+  test('quotes that name many platforms do not displace the one in use', async () => {
     const { store, current, source, issue } = setUp()
     await current()
     source.answer = fail
@@ -239,7 +239,7 @@ describe('collateral in force', () => {
     await expect(current()).resolves.toHaveProperty('hash')
   })
 
-  test('stopped: no timer is left, and the fetch under way has ended', async () => {
+  test('stop leaves no timer and ends the running fetch', async () => {
     const { store, current, source, pass, delays } = setUp()
     await current()
     let finish = (_: Collateral) => {}
@@ -252,7 +252,7 @@ describe('collateral in force', () => {
   })
 })
 
-describe('what does not take the place of good collateral', () => {
+describe('never replaces valid collateral', () => {
   test.each<[string, SimulatedCollateralOptions, string]>([
     ['TCB info signed by a stranger', { faults: { tcbInfoWrongSigner: true } }, 'tcb_info_signature_invalid'],
     ['TCB info changed after signing', { faults: { tcbInfoTampered: true } }, 'tcb_info_signature_invalid'],
@@ -293,12 +293,12 @@ describe('what does not take the place of good collateral', () => {
     expect(await current()).toEqual(good)
   })
 
-  test('genuine collateral under another root than ours', async () => {
+  test('genuine collateral under another root', async () => {
     const { current } = setUp({ roots: vendorRoots })
     await expect(current()).rejects.toEqual(stale)
   })
 
-  test('a genuine revocation does take its place', async () => {
+  test('a genuine revocation replaces it', async () => {
     const { current, source, issue, pass } = setUp()
     const good = await current()
     source.answer = async () => issue({ faults: { pckRevoked: true } })
@@ -314,10 +314,10 @@ describe('what does not take the place of good collateral', () => {
   })
 })
 
-describe('collateral kept over a restart', () => {
+describe('collateral stored across a restart', () => {
   const toBytes = (options?: SimulatedCollateralOptions) => Buffer.from(JSON.stringify(simulator.collateral(options)))
 
-  test('serves at once while the source is away, and is fetched anew as soon as can be', async () => {
+  test('is used immediately while the source is down, and refreshed as soon as possible', async () => {
     const saved: Uint8Array[] = []
     const cache = { load: async () => toBytes(), save: async (_: unknown, bytes: Uint8Array) => void saved.push(bytes) }
     const { current, source, issue, pass } = setUp({ cache })
@@ -345,7 +345,7 @@ describe('collateral kept over a restart', () => {
   })
 })
 
-test('a cache that fails once, or is filled by another process later, is asked again while the source is away', async () => {
+test('reads the cache again while the source is down if it failed once or was filled later', async () => {
   const answers: (() => Promise<Uint8Array | undefined>)[] = [fail, async () => undefined]
   const kept = async () => Buffer.from(JSON.stringify(simulator.collateral()))
   const cache = { load: () => (answers.shift() ?? kept)(), save: fail }
@@ -366,7 +366,7 @@ describe('from a PCS over HTTP', () => {
   })
   afterEach(() => pcs.close())
 
-  test('the texts are to the byte those that were signed', async () => {
+  test('returns the signed texts byte for byte', async () => {
     const collateral = await createPcsClient({ url: pcs.url }).fetchCollateral(platform)
     expect(collateral).toEqual(simulator.collateral())
     expect(pcs.requests.sort()).toEqual([
@@ -396,8 +396,8 @@ describe('from a PCS over HTTP', () => {
   })
 })
 
-describe('of simulated silicon', () => {
-  test('is made anew each day, verifies at any time, and is for the simulated platform alone', async () => {
+describe('for simulated hardware', () => {
+  test('is created every day, verifies at any time, and only for the simulated platform', async () => {
     const time = createManualTime(start)
     const store = createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), ...time })
     const verifier = createVerifier({ roots: [simulator.intelRoot] })

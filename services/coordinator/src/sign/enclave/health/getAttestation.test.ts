@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../../../../test/http/testApp.ts'
 
 describe('GET /health/attestation (design §6)', () => {
-  test('answers exactly the members of the design', async () => {
+  test('returns exactly the members of the design', async () => {
     const response = await createTestApp().request('/health/attestation')
     expect([response.status, await response.json()]).toEqual([
       200,
@@ -23,7 +23,7 @@ describe('GET /health/attestation (design §6)', () => {
   })
 
   test.each(['00', 'ab'.repeat(32), 'ff'.repeat(64)])(
-    'nonce %s is signed, tagged, by the attested key',
+    'signs nonce %s with a domain tag and the attested key',
     async (nonce) => {
       const response = await createTestApp().request(`/health/attestation?nonce=${nonce}`)
       const body = (await response.json()) as { nonce: string; signature: string; publicKey: string }
@@ -35,7 +35,7 @@ describe('GET /health/attestation (design §6)', () => {
     },
   )
 
-  test('shows the keys that sign webhooks, each vouched for by the attested key', async () => {
+  test('returns the keys that sign webhooks, each signed by the attested key', async () => {
     const keys = [1, 2].map((byte) => ed25519.getPublicKey(new Uint8Array(32).fill(byte)))
     const response = await createTestApp({ deps: { getWebhookKeys: () => keys } }).request('/health/attestation')
     const { webhookKeys, publicKey } = (await response.json()) as CoordinatorAttestation
@@ -46,12 +46,12 @@ describe('GET /health/attestation (design §6)', () => {
     }
   })
 
-  test('does not pass off keys that are not known as none', async () => {
+  test('does not return unknown keys as an empty list', async () => {
     const response = await createTestApp({ deps: { getWebhookKeys: () => undefined } }).request('/health/attestation')
     expect([response.status, await response.json()]).toMatchObject([200, { mode: 'mock', webhookKeys: null }])
   })
 
-  test.each(['', '0', 'ff'.repeat(65), 'FF', '0xff', 'zz', 'ff%20', '%00'])('nonce %j is refused', async (nonce) => {
+  test.each(['', '0', 'ff'.repeat(65), 'FF', '0xff', 'zz', 'ff%20', '%00'])('rejects nonce %j', async (nonce) => {
     const response = await createTestApp().request(`/health/attestation?nonce=${nonce}`)
     expect(await response.json()).toMatchObject({ status: 400, code: 'invalid_request' })
   })

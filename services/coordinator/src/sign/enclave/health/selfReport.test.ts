@@ -48,8 +48,8 @@ function setUp(changes: Partial<SelfReportDeps> = {}) {
 
 const none = expect.objectContaining({ name: 'CoordinatorError', code: 'attestation_invalid' })
 
-describe('the coordinator’s report on its own key', () => {
-  test('binds the key that signs, and the configuration', async () => {
+describe('the coordinator’s report about its key', () => {
+  test('binds the signing key and the configuration', async () => {
     const { selfReport } = setUp()
     await selfReport.ready()
     const { selfAttestation, expiresAt } = selfReport.current()
@@ -96,24 +96,21 @@ describe('the coordinator’s report on its own key', () => {
     expect(toHex(signatures[0])).not.toBe(toHex(signatures[1]))
   })
 
-  test.each([0, 1])(
-    'they are replaced as a pair: with report %i of a pair missing, the earlier pair stays',
-    async (nth) => {
-      const { selfReport, firmware, pass, nextLine } = setUp()
-      await selfReport.ready()
-      const first = selfReport.current()
-      let calls = 0
-      firmware.getReport = (reportData) => (calls++ === nth ? failing(reportData) : working().getReport(reportData))
-      await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
-      expect(selfReport.current()).toEqual(first)
-      await Promise.all([nextLine(), pass(5_000)])
-      const { selfAttestation, coordinator } = selfReport.current()
-      expect(selfAttestation.fetchedAt).toBe('2026-06-15T00:10:05.000Z')
-      expect(parseBlock('coordinator', coordinator).fetchedAt).toBe(selfAttestation.fetchedAt)
-    },
-  )
+  test.each([0, 1])('both are replaced together: if report %i fails, the earlier pair stays', async (nth) => {
+    const { selfReport, firmware, pass, nextLine } = setUp()
+    await selfReport.ready()
+    const first = selfReport.current()
+    let calls = 0
+    firmware.getReport = (reportData) => (calls++ === nth ? failing(reportData) : working().getReport(reportData))
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(selfReport.current()).toEqual(first)
+    await Promise.all([nextLine(), pass(5_000)])
+    const { selfAttestation, coordinator } = selfReport.current()
+    expect(selfAttestation.fetchedAt).toBe('2026-06-15T00:10:05.000Z')
+    expect(parseBlock('coordinator', coordinator).fetchedAt).toBe(selfAttestation.fetchedAt)
+  })
 
-  test('the firmware is asked for one report at a time', async () => {
+  test('requests one report from the firmware at a time', async () => {
     let underWay = 0
     const { selfReport } = setUp({
       reportSource: {
@@ -131,7 +128,7 @@ describe('the coordinator’s report on its own key', () => {
     expect(selfReport.current().coordinator.length).toBeGreaterThan(0)
   })
 
-  test('two coordinators have two keys; a key that is given is used', async () => {
+  test('two coordinators have two keys; a given key is used', async () => {
     const key = generateKeyPairSync('ed25519')
     const raw = key.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex')
     const keys = [
@@ -143,12 +140,12 @@ describe('the coordinator’s report on its own key', () => {
     expect(keys[2]).toBe(raw)
   })
 
-  test('there is none before the first report has come', () => {
+  test('fails before the first report', () => {
     const { selfReport } = setUp()
     expect(() => selfReport.current()).toThrow(none)
   })
 
-  test('asking for it never asks the firmware; the timer does, every ten minutes', async () => {
+  test('reading it never calls the firmware; a timer does every ten minutes', async () => {
     const { selfReport, firmware, pass, nextLine, delays } = setUp()
     await selfReport.ready()
     for (let call = 0; call < 100; call++) selfReport.current()
@@ -159,7 +156,7 @@ describe('the coordinator’s report on its own key', () => {
     expect(selfReport.current().selfAttestation.fetchedAt).toBe('2026-06-15T00:10:00.000Z')
   })
 
-  test('firmware that fails: the report stays until it expires, and the pauses grow', async () => {
+  test('if the firmware fails, the report stays until it expires, and the pauses grow', async () => {
     const { selfReport, firmware, pass, nextLine, delays, jump } = setUp()
     await selfReport.ready()
     const first = selfReport.current()
@@ -177,7 +174,7 @@ describe('the coordinator’s report on its own key', () => {
     expect(selfReport.current().selfAttestation.fetchedAt > first.selfAttestation.fetchedAt).toBe(true)
   })
 
-  test('firmware that fails at start is asked again', async () => {
+  test('retries if the firmware fails at the start', async () => {
     const time = createManualTime(start)
     const firmware = { getReport: failing }
     const reportSource: ReportSource = { mode: 'mock', getReport: (data) => firmware.getReport(data) }
@@ -239,7 +236,7 @@ describe('the coordinator’s report on its own key', () => {
     expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', code })
   })
 
-  test('stopped: no timer is left', async () => {
+  test('stop leaves no timer', async () => {
     const { selfReport, delays } = setUp()
     await selfReport.stop()
     expect(delays()).toEqual([])
@@ -269,14 +266,14 @@ describe('certificates of a report', () => {
     createSnpCertificates({ verifier, log: silent, ...deps })(evidence, start)
   const client = (timeoutMs = 5_000) => createKdsClient({ url: kds.url, timeoutMs })
 
-  test('from the host’s table, with no other asked', async () => {
+  test('come from the host’s table without other requests', async () => {
     const evidence = await working().getReport(reportData)
     const { certificates } = await find(evidence, { kds: client() })
     expect(certificates.ek).toEqual(simulator.certificates().ek)
     expect(kds.requests).toEqual([])
   })
 
-  test('from a file, in any order, for a VCEK and for a VLEK', async () => {
+  test('come from a file in any order, for a VCEK and for a VLEK', async () => {
     const { ek, ask, ark } = simulator.certificates()
     expect((await find(bare(), { pem: toPem(ark, ek, ask) })).certificates).toEqual({ ek, ask, ark })
     const vlek = simulator.certificates({ signingKey: 'vlek' })
@@ -285,7 +282,7 @@ describe('certificates of a report', () => {
     expect(certificates).toEqual(vlek)
   })
 
-  test('from the KDS, by chip and TCB, asked once for many reports', async () => {
+  test('come from the KDS by chip and TCB, with one request for many reports', async () => {
     const get = createSnpCertificates({ verifier, log: silent, kds: client() })
     const { certificates } = await get(bare(), start)
     expect(certificates).toEqual(simulator.certificates())
@@ -298,11 +295,11 @@ describe('certificates of a report', () => {
     expect(kds.requests).toHaveLength(4)
   })
 
-  test('a report of version 2 does not name its processor; the KDS tells', async () => {
+  test('for a version 2 report, which does not name its processor, the KDS identifies it', async () => {
     await expect(find(bare({ version: 2 }), { kds: client() })).resolves.toBeDefined()
   })
 
-  test('a chip that hides its id is not asked for', async () => {
+  test('makes no request for a chip that hides its id', async () => {
     await expect(find(bare({ chipId: new Uint8Array(64) }), { kds: client() })).rejects.toMatchObject({
       code: 'certificates_missing',
     })
@@ -325,7 +322,7 @@ describe('certificates of a report', () => {
     await expect(find(bare(), { kds: client(fault === 'slow' ? 50 : 5_000) })).rejects.toMatchObject({ code })
   })
 
-  test('a broken table of the host’s: the file is tried, then the KDS', async () => {
+  test('tries the file and then the KDS if the host’s table is malformed', async () => {
     const { ek, ask, ark } = simulator.certificates()
     const evidence = { ...bare(), certificates: new Uint8Array(30).fill(1) }
     await expect(find(evidence, { pem: toPem(ek, ask, ark) })).resolves.toBeDefined()
@@ -335,22 +332,22 @@ describe('certificates of a report', () => {
     await expect(find(evidence)).rejects.toMatchObject({ code: 'cert_table_malformed' })
   })
 
-  test('a host that gives the VCEK alone: the KDS gives what is above it', async () => {
+  test('fetches the remaining certificates from the KDS if the host has only the VCEK', async () => {
     const { certificates: table = new Uint8Array() } = await working().getReport(reportData)
-    // Two entries of the three are taken out of the header; what they pointed to is left over, and ignored.
+    // Removes two of the three entries from the header. Their data is left over and ignored.
     const evidence = { ...bare(), certificates: new Uint8Array(table).fill(0, 24, 96) }
     await expect(find(evidence, { kds: client() })).resolves.toBeDefined()
     expect(kds.requests).toEqual(['/vcek/v1/Milan/cert_chain'])
   })
 
-  test('a PEM text with something else in it', async () => {
+  test('rejects a PEM text with other content', async () => {
     await expect(find(bare(), { pem: toPem(new Uint8Array([1, 2, 3])) })).rejects.toMatchObject({
       code: 'certificate_malformed',
     })
     await expect(find(bare(), { pem: 'nothing' })).rejects.toMatchObject({ code: 'certificates_missing' })
   })
 
-  test('Turin: eight bytes of chip id, and the part that is new', async () => {
+  test('Turin: eight bytes of chip id, and the new part', async () => {
     const asked: string[] = []
     const fetch = async (url: string) => {
       asked.push(url)
@@ -373,7 +370,7 @@ describe('AMD’s revocation list', () => {
   const createLargeList = (revoked: ('ask' | 'asvk')[]) =>
     simulator.revocations({ revoked: Array.from({ length: 1_200 }, () => revoked).flat() })
 
-  /** A KDS that a test answers for. */
+  /** A KDS whose responses the test controls. */
   function setUpList(answer: () => Promise<Uint8Array>) {
     const kds = { calls: [] as object[], answer }
     const getRevocations = (asked: object) => {
@@ -394,7 +391,7 @@ describe('AMD’s revocation list', () => {
     throw new VendorError('vendor_refused', 'refused')
   }
 
-  test('stands beside the attestation, never in it, and is fetched once a day', async () => {
+  test('is kept next to the attestation, never in it, and fetched once a day', async () => {
     const { selfReport, kds, pass, nextLine } = setUpList(async () => lists.ok)
     await selfReport.ready()
     expect(selfReport.current().revocations).toBe(toHex(lists.ok))
@@ -406,7 +403,7 @@ describe('AMD’s revocation list', () => {
     expect(kds.calls).toHaveLength(2)
   })
 
-  test('is fetched again where a clock that was ahead has fetched it and is put back', async () => {
+  test('is fetched again if the clock that fetched it was ahead and is set back', async () => {
     const { kds, certificates, revocations } = setUpList(async () => lists.ok)
     const judged = await certificates(await working().getReport(new Uint8Array(64)), start)
     await revocations(judged, new Date(start.getTime() + 2 * DAY_MS))
@@ -416,14 +413,14 @@ describe('AMD’s revocation list', () => {
     expect(kds.calls).toHaveLength(2)
   })
 
-  test('a coordinator whose certificates AMD has revoked does not attest itself', async () => {
+  test('a coordinator with revoked certificates does not attest itself', async () => {
     const { selfReport, lines } = setUpList(async () => lists.revoked)
     await selfReport.ready()
     expect(() => selfReport.current()).toThrow(none)
     expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', code: 'certificate_revoked' })
   })
 
-  test('a revocation ends the attestation that is in force', async () => {
+  test('a revocation ends the current attestation', async () => {
     const { selfReport, kds, pass, nextLine } = setUpList(refused)
     await selfReport.ready()
     expect(selfReport.current().revocations).toBeUndefined()
@@ -432,7 +429,7 @@ describe('AMD’s revocation list', () => {
     expect(() => selfReport.current()).toThrow(none)
   })
 
-  test('a revocation counts on where AMD does not answer any more, though an older list would still be in date', async () => {
+  test('a revocation stays in effect while AMD is unreachable, even if an older list is still valid', async () => {
     const { selfReport, kds, jump, pass, nextLine, lines } = setUpList(async () => lists.ok)
     await selfReport.ready()
     kds.answer = async () => lists.revoked
@@ -446,7 +443,7 @@ describe('AMD’s revocation list', () => {
     expect(lines.at(-1)).toMatchObject({ code: 'certificate_revoked' })
   })
 
-  test('a list that was fetched stays in use where AMD does not answer', async () => {
+  test('a fetched list stays in use while AMD is unreachable', async () => {
     const { selfReport, kds, jump, pass, nextLine, lines } = setUpList(async () => lists.ok)
     await selfReport.ready()
     kds.answer = refused
@@ -470,7 +467,7 @@ describe('AMD’s revocation list', () => {
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'Could not use AMD’s revocation list', code }))
   })
 
-  test('one that is too large for an introduction is judged, and left out of it', async () => {
+  test('a list that is too large for an introduction is checked but not included', async () => {
     const large = { ok: createLargeList(['asvk']), revoked: createLargeList(['ask']) }
     expect(large.ok.length).toBeGreaterThan(32_768)
     const { selfReport, lines } = setUpList(async () => large.ok)
@@ -482,7 +479,7 @@ describe('AMD’s revocation list', () => {
     expect(() => revoked.selfReport.current()).toThrow(none)
   })
 
-  test('the KDS has one for each product and kind of key, and is read within bounds', async () => {
+  test('the KDS has one list per product and kind of key, read with a size limit', async () => {
     const kds = await startFakeKds({ simulator })
     try {
       const client = createKdsClient({ url: kds.url, timeoutMs: 5_000 })
