@@ -20,8 +20,9 @@ import {
 } from '@countersign/receipt/simulator'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { createEvent, service } from '../test/checkReceipt.ts'
-import { approved, approveWith, goldenVaults } from '../test/vaults.ts'
-import { GOLDEN_SIGNED_AT, goldenSignings } from './createSpecFiles.ts'
+import { approved, approvedTwice, approveWith, goldenVaults } from '../test/vaults.ts'
+import { GOLDEN_SIGNED_AT, goldenSignings, parseGolden } from './createSpecFiles.ts'
+import { createFaultTamperings } from './tamperedFaults.ts'
 import { goldenLog } from './tamperedLog.ts'
 
 /* Receipts of version 2 with what a reader adds to them, and the result: golden-v2/cases. */
@@ -32,6 +33,7 @@ const loggedPolicy: Policy = createPolicy({
   log: { witnesses: witnesses.witnesses, quorum: witnesses.quorum },
 })
 const vlek = { signingKey: 'vlek' } as const
+const events = ['compose-hash', 'app-id', 'key-provider'].map((name, index) => ({ name, payload: `c${index}` }))
 const turinTcb = { fmc: 1, bootLoader: 2, tee: 3, snp: 4, microcode: 5 }
 
 /** New receipts. */
@@ -48,6 +50,20 @@ export const caseReceipts = {
   turin: {
     report: { product: 'Turin', reportedTcb: turinTcb },
     certificates: { product: 'Turin', tcb: turinTcb },
+  },
+  dstack: { events },
+  'attested-events': { events, config: { rootSecret: `attested:sha256:${'ab'.repeat(32)}` } },
+  'old-sample': { sampleAgeMs: 65_000 },
+  'older-sample': { sampleAgeMs: 65_001 },
+  'younger-sample': { sampleAgeMs: -5_001 },
+  'unordered-settings': { settings: { implementations: [`0x${'7e'.repeat(20)}`, `0x${'01'.repeat(20)}`] } },
+  'low-quorum': { log: goldenLog, settings: { log: { ...witnesses, quorum: 1 } } },
+  'invalid-witness': {
+    log: goldenLog,
+    settings: { log: { ...witnesses, witnesses: ['02'.padEnd(64, '0'), ...witnesses.witnesses], quorum: 3 } },
+  },
+  'unordered-approvals': {
+    vault: { policy: approvedTwice, approve: approveWith(approvedTwice, { by: [1, 0] }) },
   },
   relaunch: { quote: { status: 'TDRelaunchAdvised' } },
   'logged-vault': { log: goldenLog, vault: { policy: loggedPolicy, approve: approveWith(loggedPolicy) } },
@@ -127,8 +143,21 @@ export async function createCaseFiles(): Promise<Map<string, string | Uint8Array
   files.set('golden-v2/cases/collateral-2028.json', JSON.stringify(later.collateral(), undefined, 2))
   const cases = [...createKindCases(), ...createOpeningCases(get), ...createReaderCases(get), ...createChainCases(get)]
   files.set('golden-v2/cases/cases.json', toJson({ receipts, cases }))
+  const faulty = { transaction: get('transaction'), ...(await issueFaultReceipts()) }
+  const parsed = Object.entries(faulty).map(([name, issue]) => [name, parseGolden(issue)] as const)
+  files.set(
+    'golden-v2/cases/tampered.json',
+    toJson(createFaultTamperings(Object.fromEntries(parsed) as Parameters<typeof createFaultTamperings>[0])),
+  )
   files.set('golden-v2/cases/cars.json', toJson(createCarCases(get('transaction'))))
   return files
+}
+
+/** Receipts of other folders that only tamperings are about. */
+export async function issueFaultReceipts() {
+  const authorization = await service.issueV2({ ...golden, signing: goldenSignings.authorization })
+  const address = await service.issueV2({ ...golden, ...goldenVaults['wallet-address'] })
+  return { authorization, 'vaults/wallet-address': address }
 }
 
 type Get = (name: OtherName | NewName) => SimulatedAttestation
@@ -136,6 +165,13 @@ type Get = (name: OtherName | NewName) => SimulatedAttestation
 const golden = { signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 }
 const LATER = '2028-06-15T12:00:00.000Z'
 const later = createSimulator({ at: new Date(LATER) })
+
+const faults: [name: string, receipt: string, step: StepId][] = [
+  ['settings whose lists are out of order', 'cases/unordered-settings', 'config'],
+  ['settings with a quorum of less than half', 'cases/low-quorum', 'log'],
+  ['settings with a witness key that is not a point', 'cases/invalid-witness', 'log'],
+  ['approvals out of order', 'cases/unordered-approvals', 'vault-approvals'],
+]
 
 const products = [
   { product: 'Genoa', receipt: 'cases/genoa', minimum: { bl: 4, snp: 24, ucode: 219 } },
@@ -171,6 +207,7 @@ function createKindCases(): Case[] {
       verdict: 'incomplete',
       steps: { blocks: 'pass', collateral: 'skip', quote: 'skip' },
     },
+    ...faults.map(([name, receipt, step]): Case => ({ name, receipt, verdict: 'failed', steps: { [step]: 'fail' } })),
     { name: 'a VLEK', receipt: 'cases/vlek', verdict: 'failed', steps: { 'coordinator-policy': 'fail' } },
     {
       name: 'a VLEK, for a reader who accepts VLEKs and lists no chips',
@@ -311,6 +348,24 @@ function createReaderCases(get: Get): Case[] {
   const [code = ''] = get('attested').anchors.coordinatorMeasurements
   const lists = createSimulator({ at: GOLDEN_SIGNED_AT })
   const at = GOLDEN_SIGNED_AT.toISOString()
+  const registers = (name: NewName) => get(name).anchors.measurements
+  const withoutRtmr3 = (name: NewName) => registers(name).map(({ rtmr3: _, ...others }) => others)
+  const payloads = Object.fromEntries(events.map(({ name, payload }) => [name, [payload]]))
+  const otherPayloads = { ...payloads, 'compose-hash': ['ff'] }
+  const { 'key-provider': _, ...twoPayloads } = payloads
+  const eventful = (
+    name: string,
+    receipt: 'dstack' | 'attested-events',
+    anchors: Anchors,
+    status: StepStatus,
+    isHardware?: true,
+  ): Case => ({
+    name,
+    receipt: `cases/${receipt}`,
+    reader: { ...(isHardware && { isHardware }), anchors },
+    verdict: status === 'fail' ? 'failed' : status === 'skip' ? 'unknown-code' : isHardware ? 'unbounded' : 'mock',
+    steps: { quote: 'pass', measurement: status },
+  })
   const read = (name: string, reader: Case['reader'] & object, verdict: Verdict, steps: Case['steps']): Case => {
     return { name, receipt: 'transaction', reader, verdict, steps }
   }
@@ -376,6 +431,65 @@ function createReaderCases(get: Get): Case[] {
     read('another entropy key, for a simulated source', { anchors: { entropyKeys: [other] } }, 'failed', {
       'entropy-key': 'fail',
     }),
+    eventful(
+      'dstack: seven registers and three events',
+      'dstack',
+      { measurements: withoutRtmr3('dstack'), events: payloads },
+      'pass',
+      true,
+    ),
+    eventful(
+      'dstack: seven registers and two events',
+      'dstack',
+      { measurements: withoutRtmr3('dstack'), events: twoPayloads },
+      'skip',
+      true,
+    ),
+    eventful(
+      'dstack: another payload',
+      'dstack',
+      { measurements: withoutRtmr3('dstack'), events: otherPayloads },
+      'fail',
+      true,
+    ),
+    eventful('dstack: eight registers without events', 'dstack', { measurements: registers('dstack') }, 'skip', true),
+    eventful(
+      'dstack: eight registers without events, simulated',
+      'dstack',
+      { measurements: registers('dstack') },
+      'pass',
+    ),
+    eventful(
+      'dstack: eight registers and another payload',
+      'dstack',
+      { measurements: registers('dstack'), events: otherPayloads },
+      'fail',
+    ),
+    eventful(
+      'not dstack: eight registers and another payload',
+      'attested-events',
+      { measurements: registers('attested-events'), events: otherPayloads },
+      'pass',
+      true,
+    ),
+    {
+      name: 'a sample of 65 s before the signing',
+      receipt: 'cases/old-sample',
+      verdict: 'mock',
+      steps: { time: 'pass' },
+    },
+    {
+      name: 'a sample of 65.001 s before the signing',
+      receipt: 'cases/older-sample',
+      verdict: 'failed',
+      steps: { time: 'fail' },
+    },
+    {
+      name: 'a sample of 5.001 s after the signing',
+      receipt: 'cases/younger-sample',
+      verdict: 'failed',
+      steps: { time: 'fail' },
+    },
     read('another machine', { anchors: { platforms: [{ fmspc: '00'.repeat(6) }] } }, 'failed', { platform: 'fail' }),
     read(
       'witnesses, for a receipt without a log',

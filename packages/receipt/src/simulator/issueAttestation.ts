@@ -40,7 +40,6 @@ import {
   tags,
   toAddress,
   toCanonicalJson,
-  toEnclaveVersion,
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
@@ -145,7 +144,9 @@ export function issueAttestation(
     ),
     ...options.settings,
   }
-  const config: EnclaveConfig = { ...records.batch.config, version: toEnclaveVersion('0.1.0', settings) }
+  // Not `toEnclaveVersion`: a verifier must reject malformed settings itself.
+  const version = `0.1.0+${toHex(sha256(toCanonicalJson(settings)))}`
+  const config: EnclaveConfig = { ...records.batch.config, version }
 
   const { walletKey, policy, approve } = openWallet(seed, options.vault)
   const publicKey = secp256k1.getPublicKey(walletKey, false)

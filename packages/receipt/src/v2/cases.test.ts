@@ -2,8 +2,17 @@ import { readFileSync } from 'node:fs'
 import { createVerifier } from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { type CarBlock, type CarCase, type Case, createCaseFiles } from '../../spec/createCaseFiles.ts'
-import { asHardware, service, statusOf } from '../../test/checkReceipt.ts'
+import {
+  type CarBlock,
+  type CarCase,
+  type Case,
+  createCaseFiles,
+  issueFaultReceipts,
+} from '../../spec/createCaseFiles.ts'
+import { issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
+import type { FaultTampering } from '../../spec/tamperedFaults.ts'
+import { tamperV2 } from '../../spec/tamperedV2.ts'
+import { asHardware, failures, service, statusOf } from '../../test/checkReceipt.ts'
 import type { Anchors } from '../check/anchors.ts'
 import { type CheckReceiptOptions, checkReceipt } from '../checkReceipt.ts'
 import { toCid } from '../cid.ts'
@@ -83,6 +92,23 @@ describe('the cases', () => {
   test('have every verdict', () => {
     const verdicts = ['failed', 'incomplete', 'late', 'mock', 'unbounded', 'unknown-code', 'verified']
     expect([...new Set(cases.map(({ verdict }) => verdict))].toSorted()).toEqual(verdicts)
+  })
+})
+
+describe('faults', async () => {
+  const others = await issueFaultReceipts()
+  const golden = { transaction: await issueGolden({ kind: 'transaction' }), ...others }
+  const tamperings = JSON.parse(new TextDecoder().decode(read('golden-v2/cases/tampered.json'))) as FaultTampering[]
+
+  test.each(tamperings.map((one) => [one.receipt, one.name, one] as const))('%s: %s', async (receipt, _, tampering) => {
+    const honest = golden[receipt as keyof typeof golden]
+    const { bytes, blocks } = tamperV2(parseGolden(honest), tampering)
+    const result = await checkReceipt(bytes, honest.collateral, {
+      ...readers.simulated,
+      anchors: honest.anchors,
+      blocks,
+    })
+    expect(failures(result)[0]).toBe(tampering.step)
   })
 })
 
