@@ -25,7 +25,7 @@ import { GOLDEN_SIGNED_AT, goldenSignings, parseGolden } from './createSpecFiles
 import { createFaultTamperings } from './tamperedFaults.ts'
 import { goldenLog } from './tamperedLog.ts'
 
-/* Receipts of version 2 with what a reader adds to them, and the result: golden-v2/cases. */
+/* Receipts of version 2 with what a reader adds, and the result: golden-v2/cases. */
 
 const witnesses = createSimulatedLog(developmentSeed, goldenLog).setting
 const loggedPolicy: Policy = createPolicy({
@@ -65,6 +65,10 @@ export const caseReceipts = {
   'unordered-approvals': {
     vault: { policy: approvedTwice, approve: approveWith(approvedTwice, { by: [1, 0] }) },
   },
+  'unsigned-source': { unsignedSource: 'example', settings: { entropy: [{ kind: 'unsigned' }] } },
+  'report-of-year-0': { fetchedAt: '0000-01-01T00:00:00.000Z' },
+  'report-of-30-february': { fetchedAt: '2026-02-30T12:00:00.000Z' },
+  'report-after-signing': { fetchedAt: new Date(GOLDEN_SIGNED_AT.getTime() + 5_001).toISOString() },
   relaunch: { quote: { status: 'TDRelaunchAdvised' } },
   'logged-vault': { log: goldenLog, vault: { policy: loggedPolicy, approve: approveWith(loggedPolicy) } },
 } as const satisfies Record<string, Partial<SimulatedAttestationOptions>>
@@ -121,7 +125,7 @@ export type CarBlock = 'attestation' | 'release' | 'coordinator' | 'batch' | 'co
 
 const CAR_ORDER: readonly CarBlock[] = ['attestation', 'release', 'coordinator', 'batch', 'collateral']
 
-/** The files by their path in this folder. */
+/** The files, by their path in this folder. */
 export async function createCaseFiles(): Promise<Map<string, string | Uint8Array>> {
   const files = new Map<string, string | Uint8Array>()
   const issued: Record<string, SimulatedAttestation> = {}
@@ -153,7 +157,7 @@ export async function createCaseFiles(): Promise<Map<string, string | Uint8Array
   return files
 }
 
-/** Receipts of other folders that only tamperings are about. */
+/** Receipts of other folders for `createFaultTamperings`. */
 export async function issueFaultReceipts() {
   const authorization = await service.issueV2({ ...golden, signing: goldenSignings.authorization })
   const address = await service.issueV2({ ...golden, ...goldenVaults['wallet-address'] })
@@ -170,6 +174,9 @@ const faults: [name: string, receipt: string, step: StepId][] = [
   ['settings whose lists are out of order', 'cases/unordered-settings', 'config'],
   ['settings with a quorum of less than half', 'cases/low-quorum', 'log'],
   ['settings with a witness key that is not a point', 'cases/invalid-witness', 'log'],
+  ['a source that does not sign, named in the settings', 'cases/unsigned-source', 'entropy'],
+  ['a coordinator’s report of a day that does not exist', 'cases/report-of-30-february', 'time'],
+  ['a coordinator’s report of 5.001 s after the signing', 'cases/report-after-signing', 'time'],
   ['approvals out of order', 'cases/unordered-approvals', 'vault-approvals'],
 ]
 
@@ -192,6 +199,7 @@ function createKindCases(): Case[] {
       'vault-rule': 'pass',
       'vault-approvals': 'pass',
     }),
+    plain('a coordinator’s report of the year 0', 'cases/report-of-year-0', { time: 'pass' }),
     plain('AMD’s revocation list in the coordinator block', 'cases/revocations', { 'coordinator-revocation': 'pass' }),
     ...(['cases/revoked-ask', 'cases/revoked-serial-0'] as const).map((receipt): Case => {
       const name = `a list in the coordinator block that names ${receipt === 'cases/revoked-ask' ? 'the ASK' : 'serial number 0'}`

@@ -16,13 +16,13 @@ import { createLogTamperings, goldenLog } from './tamperedLog.ts'
 import { createTamperingsV2, type GoldenBlocks } from './tamperedV2.ts'
 import { createVaultTamperings } from './tamperedVault.ts'
 
-/** When the golden receipts were signed. */
+/** When the golden receipts are signed. */
 export const GOLDEN_SIGNED_AT = new Date('2026-06-15T12:00:00.123Z')
 
-/** Their place in their batch. */
+/** The place of golden receipts in their batch. */
 const golden = { signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 }
 
-/** The files beside the prose that another implementation can be tested with, by their path in this folder. */
+/** The test files for other implementations, by their path in this folder. */
 export async function createSpecFiles(): Promise<Map<string, string>> {
   const service = createReceiptSimulator()
   const { bytes, collateral, cid, anchors, receipt } = await service.issue(golden)
@@ -46,14 +46,14 @@ export async function createSpecFiles(): Promise<Map<string, string>> {
   ])
 }
 
-/** What the golden receipts of version 2 are of. */
+/** The golden receipts of version 2. */
 export const goldenSignings = {
   transaction: { kind: 'transaction' },
   authorization: { kind: 'authorization' },
   'off-chain': { kind: 'typed-data' },
 } as const satisfies Record<string, SimulatedSigning>
 
-/** A golden receipt of version 2. All are of one coordinator, and share the collateral of version 1. */
+/** A golden receipt of version 2. All have the same coordinator and collateral. */
 export function issueGolden(
   signing: SimulatedSigning,
   { vault, log }: Pick<SimulatedAttestationOptions, 'vault' | 'log'> = {},
@@ -94,7 +94,7 @@ async function createSpecFilesV2(): Promise<[string, string][]> {
   return [...schemas, ...files, ['golden-v2/expected.json', toJson(expected)], ...rest]
 }
 
-/** The receipt of a transaction that is in a log. */
+/** A transaction in a log. */
 async function createLogFiles(): Promise<[string, string][]> {
   const issue = await issueGolden({ kind: 'transaction' }, { log: goldenLog })
   return [
@@ -104,7 +104,7 @@ async function createLogFiles(): Promise<[string, string][]> {
   ]
 }
 
-/** Receipts of vaults and of addresses: of the same coordinator, with the same collateral. */
+/** Receipts of vaults and addresses. */
 async function createVaultFiles(): Promise<[string, string][]> {
   const files: [string, string][] = []
   const expected: Record<string, unknown> = {}

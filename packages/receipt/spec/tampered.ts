@@ -1,13 +1,13 @@
 import type { AttestationReceiptV1, StepId } from '@countersign/receipt'
 
-/** A change to the golden receipt: members to set (or to remove, without a value), and the step that must catch it first. */
+/** A change to the golden receipt: members to set (or to remove, without a value), and the step that must fail first. */
 export type Tampering = {
   name: string
   changes: { path: (string | number)[]; value?: unknown }[]
   step: StepId
 }
 
-/** Neighbours of the golden receipt, each wrong in one way. */
+/** Copies of the golden receipt with one fault each. */
 export function createTamperings(golden: AttestationReceiptV1): Tampering[] {
   const { transaction, signer, coordinator, entropy } = golden
   const { selfAttestation } = coordinator
@@ -178,7 +178,7 @@ export function tamper(golden: object, { changes }: Pick<Tampering, 'changes'>):
   return copy
 }
 
-/** Another hex digit at one place. */
+/** Changes one hex digit. */
 export function flip(hex: string, position: number): string {
   const index = hex.startsWith('0x') ? position + 2 : position
   const digit = (Number.parseInt(hex.charAt(index), 16) ^ 1).toString(16)

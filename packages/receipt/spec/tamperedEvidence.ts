@@ -29,12 +29,12 @@ const toEntry = (event: string, payload: string) => {
   return { imr: 3, event_type: RUNTIME_EVENT, digest: '', event, event_payload: payload }
 }
 const listed = { name: 'compose-hash', payload: 'c0'.repeat(32) }
-/** Its payload begins with a colon, so an event with a longer name can have the same digest. */
+/** With a colon at the start of its payload, an event with a longer name can have the same digest. */
 const hidden = { name: 'compose-hash', payload: `3a${'ee'.repeat(32)}` }
 /** In UTF-8, a lone surrogate is encoded like this character. */
 const replacement = { name: '\ufffd', payload: '00' }
 
-/** Rules of evidence.md: the simulated hardware signed most of this evidence, and it must still fail. */
+/** Evidence that breaks a rule of evidence.md. The simulated hardware signed most of it. */
 export async function createEvidenceTamperings(
   { issue }: ReceiptSimulator,
   golden: AttestationReceiptV1,
@@ -197,10 +197,10 @@ function withOtherAlgorithm(der: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(0x30, 0x82, body.length >> 8, body.length & 0xff), body)
 }
 
-/** A change after which every step still passes, where needed under other anchors. */
+/** A change after which every step still passes. Some need other anchors. */
 export type Variant = { name: string; changes: Tampering['changes']; anchors?: Partial<Anchors> }
 
-/** Evidence of other forms than the golden receipt's (evidence.md, section 12). */
+/** Evidence in other valid forms (evidence.md, section 12). */
 export async function createVariants(
   { issue }: ReceiptSimulator,
   golden: AttestationReceiptV1,

@@ -23,7 +23,7 @@ export function createFaultTamperings(golden: Record<FaultReceipt, GoldenBlocks>
         ['signer', 'batch'],
         setTrailingBit(attestation.signer.batch),
       ),
-      inReceipt('a CID of another codec', 'blocks', ['signer', 'batch'], toDagPb(attestation.signer.batch)),
+      inReceipt('a CID of another codec', 'blocks', ['signer', 'batch'], toDagCbor(attestation.signer.batch)),
       inRelease(
         'a CID of the collateral with set trailing bits',
         'collateral',
@@ -34,7 +34,7 @@ export function createFaultTamperings(golden: Record<FaultReceipt, GoldenBlocks>
         'a CID of the collateral with another codec',
         'collateral',
         ['collateral'],
-        toDagPb(release.collateral),
+        toDagCbor(release.collateral),
       ),
       inReceipt('a name of the source with a letter outside ASCII', 'format', ['entropy', 'source'], 'satélite'),
       inReceipt('a name of the source with 257 characters', 'format', ['entropy', 'source'], 'a'.repeat(257)),
@@ -79,12 +79,12 @@ export function createFaultTamperings(golden: Record<FaultReceipt, GoldenBlocks>
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** The last of 58 characters has 2 bits of the hash and 3 zero bits. */
+/** The last of 58 characters has 3 bits of the hash and 2 zero bits. */
 function setTrailingBit(cid: string): string {
   return cid.slice(0, -1) + BASE32[BASE32.indexOf(cid.slice(-1)) ^ 1]
 }
 
-/** `01 70` in place of `01 55`: the same hash. */
-function toDagPb(cid: string): string {
+/** The same hash with `01 71` instead of `01 55`. */
+function toDagCbor(cid: string): string {
   return cid.replace(/^bafk/, 'bafy')
 }

@@ -8,7 +8,7 @@ import { changeIn, type GoldenBlocks, type TamperingV2 } from './tamperedV2.ts'
 /** The log of the golden receipt. */
 export const goldenLog: SimulatedLogOptions = { witnesses: 3, quorum: 2, cosigners: [0, 2], size: 11, index: 6 }
 
-/** Neighbours of the golden receipt that is in a log, each wrong in one way. The step that must catch them first is `log`. */
+/** Copies of the golden receipt in a log, with one fault each. Most fail `log` first. */
 export function createLogTamperings({ attestation, batch }: GoldenBlocks): TamperingV2[] {
   const { log = '' } = attestation
   const { statement } = attestation.signer

@@ -19,12 +19,12 @@ export type GoldenBlocks = {
 }
 
 /**
- * A change to one block of a golden receipt, and the step that must catch it first. With `isNamedAnew` the blocks above name the
- * changed block by its new CID, so that everything fits but what was signed.
+ * A change to one block of a golden receipt, and the step that must fail first. With `isNamedAnew`, the blocks above name the changed block
+ * by its new CID.
  */
 export type TamperingV2<Block = BlockName> = Tampering & { block: Block; isNamedAnew: boolean }
 
-/** Makes changes to one block, of one member each. */
+/** Changes one member of a block. */
 export function changeIn<Block extends string>(block: Block, isNamedAnew: boolean) {
   return (name: string, step: StepId, path: (string | number)[], value?: unknown): TamperingV2<Block> => ({
     name,
@@ -35,7 +35,7 @@ export function changeIn<Block extends string>(block: Block, isNamedAnew: boolea
   })
 }
 
-/** Neighbours of the golden receipt of a transaction, each wrong in one way. */
+/** Copies of the golden receipt of a transaction, with one fault each. */
 export function createTamperingsV2(golden: GoldenBlocks): TamperingV2[] {
   const { attestation, batch, coordinator, release } = golden
   if (attestation.kind !== 'transaction') throw new Error('the golden receipt is of a transaction')
@@ -161,7 +161,7 @@ export function createTamperingsV2(golden: GoldenBlocks): TamperingV2[] {
   ]
 }
 
-/** Makes the changes on copies, and gives the bytes as `checkReceipt` takes them. */
+/** Makes the changes on copies. Returns bytes for `checkReceipt`. */
 export function tamperV2(
   golden: GoldenBlocks,
   { block, isNamedAnew, changes }: Pick<TamperingV2, 'block' | 'isNamedAnew' | 'changes'>,

@@ -6,14 +6,14 @@ import { flip, tamper, toOtherCid } from './tampered.ts'
 import { changeIn, type TamperingV2 } from './tamperedV2.ts'
 
 /**
- * A change to the receipt of a vault's transaction, or to its policy, and the step that must catch it first. With `isNamedAnew`
- * receipt and statement name the changed policy, so that only what the quote covers tells.
+ * A change to a vault's receipt or policy, and the step that must fail first. With `isNamedAnew`, receipt and statement name the changed
+ * policy.
  */
 export type VaultTampering = TamperingV2<'attestation' | 'policy'>
 
 type VaultBlocks = Pick<SimulatedAttestation, 'bytes' | 'blocks'>
 
-/** Neighbours of the golden receipt of a vault's transaction, each wrong in one way. */
+/** Copies of the golden receipt of a vault's transaction, with one fault each. */
 export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
   const { attestation, policy } = parse(golden)
   const [approval] = attestation.approvals ?? []
@@ -62,13 +62,13 @@ export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
   ]
 }
 
-/** Rules about transactions, changed, in the order that a policy has. */
+/** Changes all rules for transactions, and sorts the rules. */
 function changeRules(policy: Policy, change: object): unknown {
   const rules = policy.rules.map((rule) => (rule.kind === 'transaction' ? { ...rule, ...change } : rule))
   return createPolicy({ ...policy, rules } as Policy).rules
 }
 
-/** Makes the changes on copies, and gives the bytes as `checkReceipt` takes them. */
+/** Makes the changes on copies. Returns bytes for `checkReceipt`. */
 export function tamperVault(
   golden: VaultBlocks,
   { block, isNamedAnew, changes }: Pick<VaultTampering, 'block' | 'isNamedAnew' | 'changes'>,

@@ -71,6 +71,8 @@ export type SimulatedIssueOptions = BatchOptions & {
   /** Everything that the coordinator's report says beside its report data, and the chain of the key that signs it. */
   report?: Omit<SimulatedReportOptions, 'reportData'>
   certificates?: SimulatedCertificateOptions
+  /** When the coordinator fetched its report. A minute before signing by default. */
+  fetchedAt?: string
 }
 
 /** One signature's receipt, with all that a verifier needs to accept it. */
@@ -303,7 +305,7 @@ function attest(
     certificates: { ek: toHex(ek), ask: toHex(ask), ark: toHex(ark) },
     measurement: toHex(report.measurement),
     configHash: toHex(configHash),
-    fetchedAt: new Date(input.signedAt.getTime() - 60_000).toISOString(),
+    fetchedAt: input.options.fetchedAt ?? new Date(input.signedAt.getTime() - 60_000).toISOString(),
   }
 }
 
