@@ -140,7 +140,8 @@ export async function createCaseFiles(): Promise<Map<string, string | Uint8Array
     const folder = name in caseReceipts ? `cases/${name}` : name
     issued[name] = issue
     receipts[folder] = { cid, anchors, carSha256: toHex(sha256(encodeReceiptCar(issue))) }
-    if (name in caseReceipts) addReceipt(files, `golden-v2/${folder}`, issue)
+    const { blocks } = issued.transaction ?? issue
+    if (name in caseReceipts) addReceipt(files, `golden-v2/${folder}`, issue, blocks.coordinator)
   }
   const get = (name: OtherName | NewName) => issued[name] as SimulatedAttestation
   files.set('golden-v2/cases/transaction.car', encodeReceiptCar(get('transaction')))
@@ -656,10 +657,13 @@ function addReceipt(
   files: Map<string, string | Uint8Array>,
   folder: string,
   { bytes, blocks, opening }: SimulatedAttestation,
+  sharedCoordinator: Uint8Array,
 ) {
+  const { coordinator, ...others } = blocks
   files.set(`${folder}/attestation.json`, bytes)
-  for (const [name, block] of Object.entries(blocks))
+  for (const [name, block] of Object.entries(others))
     if (block !== undefined) files.set(`${folder}/${name}.json`, block)
+  if (toHex(coordinator) !== toHex(sharedCoordinator)) files.set(`${folder}/coordinator.json`, coordinator)
   if (opening !== undefined) files.set(`${folder}/opening.json`, toJson(opening))
 }
 
