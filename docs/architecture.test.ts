@@ -12,8 +12,8 @@ function readReferences(folder: string): string[] {
 
 test('the page lists the imports of every package', () => {
   const page = readFileSync(join(root, 'docs/contribute/architecture.md'), 'utf8')
-  const [, table = ''] = /^### Imports$(.*?)^#/ms.exec(page) ?? []
-  const rows = [...table.matchAll(/^\| `(\w+)` +\| (.+?) +\|$/gm)].map(([, name = '', imports = '']) => [
+  const [, list = ''] = /^### Imports$(.*?)^#/ms.exec(page) ?? []
+  const items = [...list.matchAll(/^- `(\w+)`: (.+)$/gm)].map(([, name = '', imports = '']) => [
     name,
     imports.split(', ').toSorted(),
   ])
@@ -23,5 +23,5 @@ test('the page lists the imports of every package', () => {
   const expected = folders
     .filter((folder) => folder !== 'packages/testing' && folder !== 'packages/protocol')
     .map((folder) => [basename(folder), readReferences(folder)])
-  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(expected))
+  expect(Object.fromEntries(items)).toEqual(Object.fromEntries(expected))
 })
