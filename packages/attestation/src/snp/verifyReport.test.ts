@@ -43,6 +43,19 @@ describe('a genuine report', () => {
     expect(verified.body.signingKey).toBe('VLEK')
   })
 
+  test.each([
+    ['Genoa', 'vcek', 'Genoa-B0'],
+    ['Genoa', 'vlek', 'Genoa'],
+    ['Turin', 'vcek', 'Turin-B0'],
+    ['Turin', 'vlek', 'Turin'],
+  ] as const)('verifies a %s with a %s', async (product, signingKey, productName) => {
+    const tcb = { fmc: product === 'Turin' ? 1 : 0, bootLoader: 2, tee: 3, snp: 4, microcode: 5 }
+    const roots = [simulator.amdRootOf(product)]
+    const verified = await verify({ product, signingKey, reportedTcb: tcb }, { product, signingKey, tcb }, { roots })
+    expect(verified).toMatchObject({ product, productName, root: { name: `ARK-${product}` } })
+    expect(verified.tcb.reported).toEqual({ fmc: tcb.fmc, bl: 2, tee: 3, snp: 4, ucode: 5 })
+  })
+
   test('reports debug, migration and undefined policy bits', async () => {
     expect((await verify({ policy: 0x30000n })).flags).toMatchObject({ debug: false, smt: true, reservedBits: false })
     expect((await verify({ policy: 0xb0000n })).flags.debug).toBe(true)
@@ -102,6 +115,17 @@ describe('a report that is not genuine', () => {
   test('rejects a processor of another product', async () => {
     const cpuid = { family: 0x1a, model: 1, stepping: 1 }
     await expect(verify({ version: 3, cpuid })).rejects.toMatchObject({ code: 'report_chip_mismatch' })
+  })
+
+  test('rejects the chain of another product', async () => {
+    const roots = (['Milan', 'Genoa', 'Turin'] as const).map((product) => simulator.amdRootOf(product))
+    await expect(verify({ product: 'Turin' }, { product: 'Genoa' }, { roots })).rejects.toMatchObject({
+      code: 'report_signature_invalid',
+    })
+    const cpuid = { family: 0x19, model: 1, stepping: 1 }
+    await expect(verify({ product: 'Genoa', cpuid }, { product: 'Genoa' }, { roots })).rejects.toMatchObject({
+      code: 'report_chip_mismatch',
+    })
   })
 
   test.each([0, 1, 4, 6, 0xffffffff])('rejects version %d', async (version) => {

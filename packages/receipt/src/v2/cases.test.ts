@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { createVerifier } from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
+import openingSchema from '../../../protocol/spec/opening-v1.schema.json' with { type: 'json' }
 import {
   type CarBlock,
   type CarCase,
@@ -60,7 +62,7 @@ function toOptions({ receipt, opening, reader = {} }: Case): CheckReceiptOptions
   }
 }
 
-test('the files are what the code creates today', () => {
+test('match the code byte for byte', () => {
   for (const [path, content] of files) {
     expect([path, Buffer.from(read(path)).equals(Buffer.from(content))]).toEqual([path, true])
   }
@@ -87,6 +89,13 @@ describe('the cases', () => {
       verdict: one.verdict,
       steps: one.steps,
     })
+  })
+
+  test('have openings as in the schema', () => {
+    const isInSchema = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false }).compile(openingSchema)
+    const accepted = cases.filter(({ opening, steps }) => opening !== undefined && steps.opening === 'pass')
+    expect(accepted.length).toBeGreaterThanOrEqual(10)
+    for (const { name, opening = '' } of accepted) expect([name, isInSchema(JSON.parse(opening))]).toEqual([name, true])
   })
 
   test('have every verdict', () => {
