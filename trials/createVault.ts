@@ -16,14 +16,14 @@ const POLL_MS = 25
  */
 export async function createVault({ post, query }: CreateVaultDeps, policy: Policy): Promise<VaultInfo> {
   let isOver = false
-  const asked = post('/vaults', { policy }).finally(() => {
+  const pending = post('/vaults', { policy }).finally(() => {
     isOver = true
   })
   while (!isOver) {
     await query('update policies set pinned_at = now() where pinned_at is null')
-    await Promise.race([asked, setTimeout(POLL_MS)])
+    await Promise.race([pending, setTimeout(POLL_MS)])
   }
-  const answer = await asked
+  const answer = await pending
   if (answer.status !== 201) throw new Error(`vault not created: ${await answer.text()}`)
   return (await answer.json()) as VaultInfo
 }

@@ -18,6 +18,7 @@ function toUsage({ summary, options, names, example }: Trial): string {
     '',
     summary,
     ...(names === undefined ? [] : ['', `Names: ${names.join(', ')} (default all, in this order)`]),
+    '',
     ...lines,
     `  ${'--help'.padEnd(width)}  show this help`,
     '',

@@ -1,4 +1,4 @@
-import { askPostgres } from '@countersign/testing'
+import { queryPostgres } from '@countersign/testing'
 import { withScope } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import { until } from '../until.ts'
@@ -45,7 +45,7 @@ function measure({ say }: Run, prefix: string, checkout: string | undefined, { b
     const service = await (await openBench(scope)).start({ receipts: 2, ...(checkout && { checkout }) })
     const readSizes = async () => {
       // Not through the store, which rejects the other checkout's schema.
-      const [row] = await askPostgres<{ all: string; tables: string }>(
+      const [row] = await queryPostgres<{ all: string; tables: string }>(
         service.databaseUrl,
         `select pg_database_size(current_database()) as all, (select sum(pg_total_relation_size(oid)) from pg_class
            where relnamespace = 'public'::regnamespace and relkind = 'r') as tables`,

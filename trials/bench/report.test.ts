@@ -4,7 +4,7 @@ import { type Report, readConnections, toReportTable } from './report.ts'
 
 const report: Report = {
   suite: 'sign',
-  setting: 'What was measured.',
+  setting: 'A setting.',
   columns: ['@1', '@64'],
   rows: [
     { name: 'new', cells: { '@1': [1, 2, 30], '@64': [10], 'p50@1': [7] } },

@@ -8,7 +8,7 @@ export type Row = { name: string; cells: Readonly<Record<string, readonly number
 
 export type Report = {
   suite: string
-  /** What the suite measures and under which conditions, in a sentence or two. */
+  /** The measured values and their conditions, in a sentence or two. */
   setting: string
   /** Columns of the table. Rows may have more. */
   columns: readonly string[]

@@ -23,8 +23,8 @@ const TURNS = 5
 const WARM = 'countersign, warm'
 
 /** Compares this verifier, cold and warm, with the best-known ones in JavaScript and WebAssembly on the same quote. */
-export async function benchVerification({ fixtures, rounds: asked }: Run): Promise<Report[]> {
-  const rounds = asked * TURNS
+export async function benchVerification({ fixtures, rounds: wantedRounds }: Run): Promise<Report[]> {
+  const rounds = wantedRounds * TURNS
   const evidence = await readEvidence(fixtures)
   const others = await createOthers(evidence)
   const warm = createVerifier(evidence)

@@ -29,7 +29,7 @@ type Person = {
   agent: Agent | PlainAgent | undefined
 }
 
-/** What users do besides signing, in rates and shares of a busy day. */
+/** Actions of users besides signing, in rates and shares of a busy day. */
 export type Habits = { pollRate: number; signOutShare: number; repeatShare: number; random(): number }
 
 export type Load = Awaited<ReturnType<typeof startLoad>>

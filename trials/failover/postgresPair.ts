@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import {
   type Account,
-  askPostgres,
   connectPostgres,
   findAccount,
   findFreePorts,
   killServer,
   type PostgresClient,
+  queryPostgres,
   startServer,
   stopServer,
 } from '@countersign/testing'
@@ -109,7 +109,7 @@ export async function startPostgresPair(
 
   /** Runs a statement as superuser. */
   const runSql = <Row extends object>({ port }: Pick<Server, 'port'>, text: string) =>
-    askPostgres<Row>(toUrl(SUPERUSER, port, 'postgres'), text)
+    queryPostgres<Row>(toUrl(SUPERUSER, port, 'postgres'), text)
 
   /** Replaces a server's data with a copy of the primary and starts it as standby. */
   async function follow(server: Server) {
@@ -218,7 +218,7 @@ export async function startPostgresPair(
     /** The subset of these slugs that the primary has. */
     async findSlugs(slugs: readonly string[]): Promise<ReadonlySet<string>> {
       const text = 'select slug from proofs where slug = any($1::text[])'
-      const rows = await askPostgres<{ slug: string }>(toUrl(OWNER, primary.port, DATABASE), text, [slugs])
+      const rows = await queryPostgres<{ slug: string }>(toUrl(OWNER, primary.port, DATABASE), text, [slugs])
       return new Set(rows.map(({ slug }) => slug))
     },
     /** Stops replication to the standby. */
@@ -240,7 +240,7 @@ export async function startPostgresPair(
     /** Whether a connection without TLS is rejected. */
     async rejectsPlain(): Promise<boolean> {
       const plain = `postgres://${OWNER}:${password}@localhost:${primary.port}/${DATABASE}`
-      return askPostgres(plain, 'select 1').then(
+      return queryPostgres(plain, 'select 1').then(
         () => false,
         (error: { code?: string }) => error.code === '28000',
       )

@@ -12,7 +12,7 @@ const MAX_LENGTH = 65_536
 export function createVaultSubjects(): Subject[] {
   const txMetadata = createTx(0, { chainId: 1 })
   const digest = fromHex(toDigest(txMetadata).slice(2))
-  const asked = {
+  const request = {
     vaultAddress: `0x${'5a'.repeat(20)}`,
     policyHash: hashPolicy(limited),
     kind: 'transaction',
@@ -20,13 +20,13 @@ export function createVaultSubjects(): Subject[] {
   } as const
   const passkey = passkeys.find(({ approver }) => approver.publicKey === limited.approvers[0]?.publicKey)
   const approval = (passkey ?? createPasskey({ seed: 1, rpId: 'vault.example' })).approve(
-    { ...asked, expiresMs: NOW + 60_000 },
+    { ...request, expiresMs: NOW + 60_000 },
     0,
   )
   // Accepts every signature, so that all parts of an approval are parsed.
   const deps = { verifyEs256: () => true }
   const check = (approvals: unknown) =>
-    checkApprovals(deps, { policy: limited, ...asked, approvals, required: 1, nowMs: NOW })
+    checkApprovals(deps, { policy: limited, ...request, approvals, required: 1, nowMs: NOW })
   if (!check([approval]).valid) throw new Error('the valid approval is rejected')
   const write = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 

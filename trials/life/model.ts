@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { CONFIRM_QUEUE, PUBLISH_QUEUE } from '../../services/coordinator/src/store/jobs.ts'
 import type { Snapshot } from '../../services/coordinator/test/proofRows.ts'
 
-/** What follows from the commands so far: the signings, and the reasons that may keep proofs from completing. */
+/** The effects of the commands so far: the signings, and the reasons that may keep proofs from completing. */
 export type Model = ReturnType<typeof createModel>
 
 export function createModel() {

@@ -15,7 +15,7 @@ import { secretUse } from './secretUse.ts'
 /** Returns the faults. */
 type Attack = (deps: TrialDeps) => Promise<string[]>
 
-/** How long to check that nothing is released. */
+/** How long to watch for released signatures. */
 const WATCH_MS = 8_000
 const READY_MS = 90_000
 

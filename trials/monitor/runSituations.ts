@@ -95,13 +95,13 @@ function createService() {
     [`${apiBaseUrl}/log`, (url) => answerLog(url, service)],
     ...WITNESSES.map((url, place): (typeof network.routes)[number] => [
       url,
-      (asked) => {
+      (request) => {
         if (service.down.has(place)) return new Response(null, { status: 503 })
         // A checkpoint in a statement carries only the log's signature.
         const seen = (service.cosigned ?? logs).map((log) => {
           return Object.assign(createFakeLog(log.entries, undefined, log.name), { cosigners: [] })
         })
-        return answerAsWitness(asked, { place, logs: seen, at: new Date() })
+        return answerAsWitness(request, { place, logs: seen, at: new Date() })
       },
     ]),
   )

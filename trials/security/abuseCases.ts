@@ -4,7 +4,7 @@ import type { Call } from './createCaller.ts'
 import { MAX_BODY_BYTES, type RequestFacts, routeRules } from './httpRules.ts'
 import type { Target } from './startTarget.ts'
 
-/* The requests of the abuse matrix: what varies, and how it is combined. */
+/* The requests of the abuse matrix: the values that vary and their combinations. */
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 const FETCH_SITES = [undefined, 'same-origin', 'same-site', 'cross-site', 'none', 'Same-Origin, none']
@@ -38,7 +38,7 @@ export type Case = {
   body: Body
 }
 
-/** The allowed origin, and whatever looks like it. */
+/** The allowed origin and its look-alikes. */
 export function listOrigins(app: string): Origin[] {
   const { host, hostname, port } = new URL(app)
   const foreign = [
@@ -49,7 +49,7 @@ export function listOrigins(app: string): Origin[] {
     ...[`${app}/`, `${app} `, `${app}, ${app}`, `${app} https://evil.example`, `http://127.0.0.1:${port}`],
     ...[`http://[::1]:${port}`, `http://loc\u00e4lhost:${port}`, `http://xn--loclhost-8za:${port}`, 'file://', '*'],
   ]
-  // What is trimmed on the way is no look-alike.
+  // Drops values that equal the allowed origin once whitespace is trimmed.
   const odd = foreign.filter((value) => value.trim() !== app)
   return [
     { value: app, kind: 'allowed' },
@@ -72,7 +72,11 @@ export async function listSessions(target: Target): Promise<Session[]> {
     { name: 'expired', cookies: [expired.cookie], state: 'expired' },
     { name: 'unknown', cookies: [`countersign-session=${'5a'.repeat(32)}`], state: 'none' },
     { name: 'malformed', cookies: [`countersign-session=${secret.slice(1)}g`], state: 'none' },
-    { name: 'upper case', cookies: [`countersign-session=${secret.toUpperCase().replace(/\d/g, 'A')}`], state: 'none' },
+    {
+      name: 'in upper case',
+      cookies: [`countersign-session=${secret.toUpperCase().replace(/\d/g, 'A')}`],
+      state: 'none',
+    },
     { name: 'duplicated', cookies: [`${cookie}; ${target.mallory.cookie}`], state: 'none' },
     { name: 'in two lines', cookies: [target.mallory.cookie, cookie], state: 'none' },
     { name: 'of another name', cookies: [`session=${secret}`], state: 'none' },
@@ -96,7 +100,7 @@ export function listBodies(target: Target): Body[] {
     faults: { nothing: ['invalid_json'], signing: ['invalid_json'] },
   })
   const padded = (length: number): Body => ({
-    name: `{} and spaces, ${length} bytes`,
+    name: `{} padded with spaces to ${length} bytes`,
     bytes: Buffer.from('{}'.padEnd(length)),
     faults: { nothing: [], signing: length > MAX_BODY_BYTES ? [] : SHAPE },
   })
@@ -116,19 +120,19 @@ export function listBodies(target: Target): Body[] {
     wrong('__proto__', '{"__proto__":{"digest":"0x","txMetadata":{}}}'),
     wrong('constructor', '{"constructor":{"prototype":{"isAdmin":true}}}'),
     wrong('huge numbers', `{"a":1e400,"b":-1e400,"c":${'9'.repeat(2000)}}`),
-    wrong('one member more', signing({ userId: 'alice' })),
+    wrong('an extra member', signing({ userId: 'alice' })),
     wrong('digest of another type', signing({ digest: 1 })),
     wrong('digest as a list', signing({ digest: [digest] })),
-    wrong('no transaction', signing({ txMetadata: null })),
-    wrong('a nonce that is text', signing({ txMetadata: { ...txMetadata, nonce: '1' } })),
-    wrong('a nonce beyond all bounds', signing({ txMetadata: { ...txMetadata, nonce: 1e300 } })),
+    wrong('a null transaction', signing({ txMetadata: null })),
+    wrong('a nonce of type string', signing({ txMetadata: { ...txMetadata, nonce: '1' } })),
+    wrong('a nonce out of range', signing({ txMetadata: { ...txMetadata, nonce: 1e300 } })),
     wrong('a negative value', signing({ txMetadata: { ...txMetadata, value: '-1' } })),
     wrong('__proto__ in the transaction', signing({}).replace('{"chainId"', '{"__proto__":{"to":"0x"},"chainId"')),
     wrong('another digest', signing({ digest: `0x${'22'.repeat(32)}` }), 'digest_mismatch'),
     broken('the digest twice', `${signing({}).slice(0, -1)},"digest":"0x${'22'.repeat(32)}"}`),
     wrong('another transaction', signing({ txMetadata: target.nextTx() }), 'digest_mismatch'),
     wrong(
-      'a legacy one',
+      'a legacy transaction',
       signing({ txMetadata: { ...txMetadata, gasPrice: '1' } }),
       'unsupported_transaction',
       ...SHAPE,
@@ -137,8 +141,8 @@ export function listBodies(target: Target): Body[] {
 }
 
 /**
- * Every route, with every method, from every origin, with every session; every POST with each origin, site, session, type and
- * body against a good rest, and all pairs of type and body; and as much of the whole product again, at random.
+ * Combines every route with every method, origin and session. Varies origin, site, session, type and body of every POST against valid values
+ * of the rest, with all pairs of type and body. Adds random combinations.
  */
 export function listCases(
   context: AttackContext,
@@ -178,7 +182,7 @@ export function listCases(
     body: random.pick(bodies),
   })
   if (size === 'full') return [...all, ...Array.from({ length: 8000 }, any)]
-  // Each route as it should be called, and each body: a matrix in which nothing succeeds would prove little.
+  // Includes valid requests for each route and all bodies, since a matrix without successes would prove little.
   const controls = routes.flatMap((route): Case[] => {
     const own = { ...good, route, method: routeRules[route]?.method ?? 'GET' }
     return own.method === 'GET' ? [own] : bodies.map((each) => ({ ...own, body: each }))
@@ -186,7 +190,7 @@ export function listCases(
   return [...controls, ...random.shuffle(all).slice(0, 500), ...Array.from({ length: 200 }, any)]
 }
 
-/** An address for each path of the description. */
+/** A path for each pattern of the API description. */
 export function toAddress(route: string, slug: string): string {
   const values: Record<string, string> = {
     '/auth/{provider}': '/auth/google',

@@ -1,22 +1,21 @@
 import type { Choices } from './createChoices.ts'
 import type { Target } from './startTarget.ts'
 
-/** `short` is for the test suite, a few seconds in all; `full` is what the figures are from. */
+/** `short` takes seconds and runs in the test suite; `full` produces the published figures. */
 export type Size = 'short' | 'full'
 
 export type AttackContext = {
   target: Target
   size: Size
   random: Choices
-  /** Reports progress. */
   say(line: string): void
 }
 
 export type AttackResult = {
-  /** Requests, connections or inputs, as the figures say. */
+  /** Number of requests, connections or inputs. */
   tried: number
   figures: Record<string, string | number>
-  /** What must not be: none is the only good answer. */
+  /** Must be empty. */
   faults: string[]
 }
 

@@ -4,14 +4,14 @@ import { readCode } from '@countersign/service'
 export type Call = {
   method?: string
   path: string
-  /** In this order, and as often as they stand here. */
+  /** Sent in this order, including duplicates. */
   headers?: readonly (readonly [name: string, value: string])[]
   body?: Uint8Array | string
 }
 
 export type Answer = {
   status: number
-  /** One value for each name; those of several lines are joined. */
+  /** One value for each name; repeated headers are joined. */
   headers: Map<string, string>
   body: string
   ms: number
@@ -19,7 +19,7 @@ export type Answer = {
 
 export type Caller = { call(call: Call): Promise<Answer>; close(): void }
 
-/** Calls with headers that browsers and `fetch` would not send. Throws where the connection ends without an answer. */
+/** Sends requests with headers that browsers and `fetch` would not send. Throws if the connection ends without an answer. */
 export function createCaller({ port, connections = 16 }: { port: number; connections?: number }): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
 
@@ -47,7 +47,7 @@ export function createCaller({ port, connections = 16 }: { port: number; connect
         })
       })
       outgoing.on('error', (error) => {
-        // A connection that the server gave up in the same moment: the request never reached it.
+        // The server closed an idle connection at that moment, so the request never reached it.
         const isStale = outgoing.reusedSocket && readCode(error) === 'ECONNRESET'
         if (isStale) resolve(call({ method, path, headers, ...(body === undefined ? {} : { body }) }))
         else reject(error)

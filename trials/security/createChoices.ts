@@ -5,20 +5,20 @@ export type Choices = {
   below(below: number): number
   pick<Item>(items: readonly Item[]): Item
   shuffle<Item>(items: readonly Item[]): Item[]
-  /** Letters and digits of base64url. */
+  /** Random base64url characters. */
   text(length: number): string
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** The same seed tries the same things again. Not for secrets. */
+/** Seeded random choices. Not for secrets. */
 export function createChoices(seed: number): Choices {
   const next = createRandom(seed)
   const below = (limit: number) => Math.floor(next() * limit)
   return {
     below,
     pick<Item>(items: readonly Item[]): Item {
-      if (items.length === 0) throw new RangeError('nothing to pick from')
+      if (items.length === 0) throw new RangeError('no items to pick from')
       return items[below(items.length)] as Item
     },
     shuffle<Item>(items: readonly Item[]): Item[] {

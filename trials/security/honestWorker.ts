@@ -2,17 +2,17 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { type Answer, createCaller } from './createCaller.ts'
 
-/** What the worker is given: whom to call as whom, and the first nonce that is its own. */
+/** The service and session to use, and the first nonce of this worker. */
 export type HonestData = { port: number; origin: string; cookie: string; firstNonce: number }
 
-/** Milliseconds of each call, in the order in which they were made; failures in words. */
+/** Durations in milliseconds, in order, and descriptions of failures. */
 export type HonestReport = { signings: number[]; pings: number[]; failures: string[] }
 
 const PING_EVERY_MS = 15
 
 /*
- * An honest user, on a thread of its own so that the attacker's work does not delay its clock: signs one transaction after the
- * other, and meanwhile asks whether the service is alive, which is answered by nothing but its event loop.
+ * An honest user on a separate thread, so that the attacker's load doesn't distort its measurements. It signs one transaction after the
+ * other, and polls `/health`, which depends only on the service's event loop.
  */
 const { port, origin, cookie, firstNonce } = workerData as HonestData
 const signer = createCaller({ port, connections: 1 })

@@ -19,7 +19,7 @@ const problem = { type: 'x', title: 'x', status: 401, code: 'not_authenticated',
 
 type Changes = { status?: number; origin?: string; headers?: Record<string, string | undefined>; problem?: object }
 
-/** The faults of an answer to `GET /auth/me` without a session. */
+/** Checks an answer to `GET /auth/me` without a session. */
 function check({ status = 401, origin = APP, ...changes }: Changes): string[] {
   const named = Object.entries({ ...headers, ...changes.headers }).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
@@ -29,13 +29,13 @@ function check({ status = 401, origin = APP, ...changes }: Changes): string[] {
   return checkAnswer(routeRules['/auth/me'], sent, { codes: new Set(['not_authenticated']) }, seen)
 }
 
-test('finds no fault in a good answer', () => expect(check({})).toEqual([]))
+test('accepts a valid answer', () => expect(check({})).toEqual([]))
 
 test.each<[string, Changes]>([
-  ['success where refusal is due', { status: 200 }],
+  ['success instead of an error', { status: 200 }],
   ['another code', { problem: { code: 'session_expired' } }],
-  ['a code of no catalogue', { problem: { code: 'oops' } }],
-  ['another status inside', { problem: { status: 400 } }],
+  ['an unknown code', { problem: { code: 'oops' } }],
+  ['a different status in the body', { problem: { status: 400 } }],
   ['a stack', { problem: { detail: 'at run (/app/src/app.ts:12:3)' } }],
   ['a query', { problem: { detail: 'select * from users' } }],
   ['an extra member', { problem: { stack: '' } }],
@@ -44,9 +44,9 @@ test.each<[string, Changes]>([
   ['an echo of a foreign origin', { origin: EVIL, headers: { [ALLOWED]: EVIL, [CREDENTIALS]: undefined } }],
   ['credentials for a foreign origin', { origin: EVIL, headers: { [ALLOWED]: undefined } }],
   ['a private answer for any origin', { origin: EVIL, headers: { [ALLOWED]: '*', [CREDENTIALS]: undefined } }],
-  ['no Vary', { headers: { vary: undefined } }],
-  ['an answer that may be stored', { headers: { 'cache-control': 'max-age=60' } }],
+  ['a missing Vary', { headers: { vary: undefined } }],
+  ['an answer that caches may store', { headers: { 'cache-control': 'max-age=60' } }],
   ['sniffing', { headers: { 'x-content-type-options': undefined } }],
-  ['the name of its software', { headers: { 'x-powered-by': 'x' } }],
+  ['the name of the server software', { headers: { 'x-powered-by': 'x' } }],
   ['HSTS without https', { headers: { 'strict-transport-security': 'max-age=1' } }],
-])('finds a fault: %s', (_, changes) => expect(check(changes)).not.toEqual([]))
+])('reports %s', (_, changes) => expect(check(changes)).not.toEqual([]))

@@ -1,9 +1,9 @@
 /**
- * What each request must be answered, by the rules of the design (§9) and the specification (§4, §5), and not by the code. Where
- * several rules are broken any of them may be named; where one is broken nothing may succeed; where none is, it must.
+ * The expected answer to each request, derived from the design (§9) and the specification (§4, §5) rather than from the code. If several
+ * rules are broken, the answer may name any of them. If one is broken, the request must fail; if none is, it must succeed.
  */
 
-/** The codes of each status. */
+/** Error codes by status. */
 const CODES: Readonly<Record<number, string>> = {
   400: `invalid_json invalid_request invalid_digest invalid_tx_metadata oauth_state_invalid oauth_exchange_failed oauth_refused
     invalid_message invalid_typed_data invalid_policy`,
@@ -23,7 +23,7 @@ const CODES: Readonly<Record<number, string>> = {
     policy_not_pinned log_unavailable receipt_unavailable`,
 }
 
-/** The catalogue: status by code. */
+/** Status by error code. */
 export const catalogue: Readonly<Record<string, number>> = Object.fromEntries(
   Object.entries(CODES).flatMap(([status, codes]) => codes.split(/\s+/).map((code) => [code, Number(status)])),
 )
@@ -32,15 +32,15 @@ export const MAX_BODY_BYTES = 131_072
 
 export type RouteRule = {
   method: 'GET' | 'POST'
-  /** The path can be read too, as private as it is. */
+  /** The path also accepts GET, with the same privacy. */
   isReadable?: true
-  /** Needs a session; its answers are private. */
+  /** Requires a session; the answers are private. */
   isPrivate?: true
   /** Any page may read it, without credentials. */
   isPublic?: true
-  /** A form may come from any origin, by a navigation: providers post it. */
+  /** Expected body. A form may come from any origin by navigation, because providers post it. */
   takes?: 'nothing' | 'signing' | 'form'
-  /** The status of success, or the codes that this very address is always refused with. */
+  /** The status of success, or the codes with which this path always fails in the trial. */
   success: number | readonly string[]
 }
 
@@ -53,7 +53,7 @@ const toCallOf = (takes: 'nothing' | 'signing', success: RouteRule['success']): 
   success,
 })
 
-/** By the path in the service's own description. The addresses that stand for a pattern are in `toAddress`. */
+/** Rules by path in the service's API description. `toAddress` replaces the placeholders. */
 export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/': { method: 'GET', success: 302 },
   '/auth': toRead(200),
@@ -66,20 +66,20 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/wallet/transactions': toPrivateRead(200),
   '/wallet/provision': toCallOf('nothing', 200),
   '/wallet/attest': toCallOf('nothing', 200),
-  // Neither a signing nor an address that is nobody's is a vault.
+  // The trial's bodies are no valid vault requests, and its address has no vault.
   '/vaults': { ...toCallOf('signing', ['invalid_request']), isReadable: true },
   '/vaults/{address}/attest': toCallOf('nothing', ['vault_not_found']),
   '/sign/digest': toCallOf('signing', 200),
-  // What the trial sends is a signing of a transaction.
+  // The trial's bodies describe transactions.
   '/sign/message': toCallOf('signing', ['invalid_request']),
   '/sign/typed-data': toCallOf('signing', ['invalid_typed_data', 'invalid_request']),
   '/sign/authorization': toCallOf('signing', ['invalid_request']),
   '/proof/{slug}': toRead(200),
-  // A stream counts among the five of its address while it is looked up, so that those at one time may be one too many.
+  // A pending lookup counts towards the five streams per address, so concurrent requests can be rate limited.
   '/proof/{slug}/events': toRead(['proof_not_found', 'rate_limited']),
   '/proofs/export': toPrivateRead(200),
   '/ipfs/{cid}': toRead(['invalid_request', 'not_found']),
-  // The trial's service keeps no logs.
+  // The trial's service has no logs.
   '/log': toRead(200),
   '/log/{hash}/checkpoint': toRead(['not_found']),
   '/log/{hash}/tile/{path}': toRead(['not_found']),
@@ -93,7 +93,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/docs/{path}': { method: 'GET', success: ['not_found'] },
 }
 
-/** What a rule asks of a request. */
+/** The properties of a request that rules depend on. */
 export type RequestFacts = {
   method: string
   origin: 'allowed' | 'foreign' | 'missing'
@@ -104,7 +104,7 @@ export type RequestFacts = {
   isJsonType: boolean
   isFormType: boolean
   bodyLength: number
-  /** What the body breaks where nothing is taken, and where a signing is. */
+  /** Codes that the body causes on a route without a body, and on a signing route. */
   bodyFaults: Readonly<Record<'nothing' | 'signing', readonly string[]>>
 }
 
@@ -119,7 +119,7 @@ export function toExpected({ isReadable, ...rule }: RouteRule, facts: RequestFac
   const isRead = method === 'GET' || method === 'HEAD'
   const codes = new Set<string>()
   if (isRead || (method !== 'OPTIONS' && rule.takes === 'form')) {
-    // What a foreign page has a browser load without a navigation must not cost the visitor's limits.
+    // Subresource requests from foreign pages must not use up the visitor's limits.
     const isPlanted = fetchSite === 'cross-site' && fetchMode !== 'navigate' && origin !== 'allowed'
     if (isPlanted && !rule.isPublic) codes.add('origin_not_allowed')
   } else if (method !== 'OPTIONS') {
@@ -145,17 +145,17 @@ type Seen = { status: number; headers: ReadonlyMap<string, string>; body: string
 
 type Sent = { method: string; origin: string | undefined; isAllowedOrigin: boolean; isHttps: boolean }
 
-/** What of an answer is against the rules; empty for a good one. */
+/** Returns the violations of the rules in an answer. */
 export function checkAnswer(rule: RouteRule | undefined, sent: Sent, expected: Expected, seen: Seen): string[] {
   const code = readCode(seen)
   const faults: string[] = []
   if ('status' in expected) {
-    if (seen.status !== expected.status) faults.push(`${seen.status} ${code} where ${expected.status} was due`)
+    if (seen.status !== expected.status) faults.push(`expected ${expected.status}, got ${seen.status} ${code}`)
   } else {
     const isNamed = sent.method === 'HEAD' ? true : expected.codes.has(code)
     const statuses = [...expected.codes].map((each) => catalogue[each])
     if (!isNamed || !statuses.includes(seen.status)) {
-      faults.push(`${seen.status} ${code} where one of ${[...expected.codes].join(', ')} was due`)
+      faults.push(`expected one of ${[...expected.codes].join(', ')}, got ${seen.status} ${code}`)
     }
     if (seen.status === 405 && !seen.headers.has('allow')) faults.push('405 without Allow')
   }
@@ -173,12 +173,12 @@ function readCode({ headers, body }: Seen): string {
 
 const MEMBERS = ['code', 'detail', 'requestId', 'retryable', 'status', 'title', 'type']
 
-/** The one body of all failures, with nothing of the inside. */
+/** Checks the body of a failure: problem+json without internal details. */
 export function checkProblem(sent: Pick<Sent, 'method'>, { status, headers, body }: Seen): string[] {
   if (status < 400) return []
   const faults: string[] = []
-  if (headers.get('content-type') !== 'application/problem+json') faults.push(`${status} is no problem+json`)
-  if (headers.get('cache-control') !== 'no-store') faults.push(`${status} may be stored`)
+  if (headers.get('content-type') !== 'application/problem+json') faults.push(`${status} is not problem+json`)
+  if (headers.get('cache-control') !== 'no-store') faults.push(`${status} may be cached`)
   if (sent.method === 'HEAD') return faults
   let problem: Record<string, unknown> = {}
   try {
@@ -187,12 +187,13 @@ export function checkProblem(sent: Pick<Sent, 'method'>, { status, headers, body
     return [...faults, `${status} is not JSON`]
   }
   const { code, requestId } = problem
-  if (catalogue[String(code)] !== status) faults.push(`${status} with ${code}`)
-  if (problem.status !== status) faults.push(`${status} says ${problem.status} inside`)
-  if (!Object.keys(problem).every((name) => MEMBERS.includes(name))) faults.push(`members ${Object.keys(problem)}`)
-  if (requestId !== headers.get('x-request-id')) faults.push('requestId is not that of the header')
+  if (catalogue[String(code)] !== status) faults.push(`status ${status} with code ${code}`)
+  if (problem.status !== status) faults.push(`status ${status} with ${problem.status} in the body`)
+  if (!Object.keys(problem).every((name) => MEMBERS.includes(name)))
+    faults.push(`unknown members: ${Object.keys(problem)}`)
+  if (requestId !== headers.get('x-request-id')) faults.push('requestId differs from the header')
   if (/node_modules|\.ts\b|\bat .+:\d+|Error:|\bselect\b.+\bfrom\b|postgres|ECONN/i.test(body))
-    faults.push('it tells of the inside')
+    faults.push('the body reveals internal details')
   return faults
 }
 
@@ -202,13 +203,14 @@ function checkHeaders(rule: RouteRule | undefined, sent: Sent, { status, headers
   const hasCredentials = headers.has('access-control-allow-credentials')
   const isRead = sent.method === 'GET' || sent.method === 'HEAD'
   const due = sent.isAllowedOrigin ? sent.origin : rule?.isPublic && isRead ? '*' : undefined
-  if (allowed !== due) faults.push(`Access-Control-Allow-Origin ${allowed} where ${due} was due`)
+  if (allowed !== due) faults.push(`expected Access-Control-Allow-Origin ${due}, got ${allowed}`)
   if (hasCredentials !== sent.isAllowedOrigin) faults.push(`credentials for ${sent.origin}`)
   if (!/(^|, *)Origin(,|$)/.test(headers.get('vary') ?? '')) faults.push('no Vary: Origin')
-  if (rule?.isPrivate && headers.get('cache-control') !== 'no-store') faults.push('a private answer may be stored')
+  if (rule?.isPrivate && headers.get('cache-control') !== 'no-store') faults.push('a private answer may be cached')
   if (headers.get('x-content-type-options') !== 'nosniff') faults.push('no nosniff')
-  if (headers.has('strict-transport-security') !== sent.isHttps) faults.push('HSTS does not follow https')
-  for (const name of ['server', 'x-powered-by']) if (headers.has(name)) faults.push(`it names its software: ${name}`)
+  if (headers.has('strict-transport-security') !== sent.isHttps) faults.push("HSTS doesn't match https")
+  for (const name of ['server', 'x-powered-by'])
+    if (headers.has(name)) faults.push(`the answer names its software: ${name}`)
   if (headers.get('x-request-id') === undefined) faults.push('no X-Request-Id')
   if (status >= 500) faults.push(`${status}`)
   return faults

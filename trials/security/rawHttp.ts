@@ -6,17 +6,16 @@ export type RawExchange = { answers: RawAnswer[]; text: string; isClosed: boolea
 
 type RawParameters = {
   port: number
-  /** Text is sent as Latin-1, one byte for each character. */
+  /** Strings are sent as Latin-1, one byte per character. */
   parts: readonly (string | Uint8Array)[]
-  /** Answers after which nothing more is waited for. */
+  /** Number of answers to wait for. */
   expected?: number
-  /** The longest wait. */
   limitMs?: number
-  /** After the expected answers, for one too many. */
+  /** Time to wait for surplus answers. */
   lingerMs?: number
 }
 
-/** Sends bytes as they are, which no HTTP client would. */
+/** Sends raw bytes that no HTTP client would send. */
 export function exchangeRaw(parameters: RawParameters): Promise<RawExchange> {
   const { port, parts, expected = 1, limitMs = 3000, lingerMs = 30 } = parameters
   return new Promise((resolve) => {
@@ -28,12 +27,12 @@ export function exchangeRaw(parameters: RawParameters): Promise<RawExchange> {
     })
     socket.on('data', (chunk) => {
       chunks.push(chunk)
-      // Counting is cheap, parsing is not.
+      // Counting is cheaper than parsing.
       if (lingering === undefined && countHeads(chunks) >= expected && parse().length >= expected) {
         lingering = setTimeout(() => finish(false), lingerMs)
       }
     })
-    // A server that cuts off resets the connection under what it has not read: that is an end like any other.
+    // A reset counts as closed: a server that cuts off resets a connection with unread data.
     socket.on('error', () => {})
     socket.on('close', () => finish(true))
 
@@ -54,7 +53,7 @@ function countHeads(chunks: readonly Buffer[]): number {
   return chunks.reduce((count, chunk) => count + chunk.toString('latin1').split('HTTP/1.1 ').length - 1, 0)
 }
 
-/** Every complete answer in what came over one connection; interim ones (100) are passed over. */
+/** Parses all complete answers on a connection. Skips interim ones (1xx). */
 function parseAnswers(text: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = text

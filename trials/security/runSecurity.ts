@@ -15,7 +15,7 @@ import { vaultOldDatabase, vaultOwnCoordinator, vaultSecondEnclave, vaultStolenS
 import { createChoices } from './createChoices.ts'
 import { startTarget } from './startTarget.ts'
 
-/** Those that restart the coordinator come last. */
+/** Attacks that restart the coordinator come last. */
 const attacks = {
   'abuse-matrix': abuseMatrix,
   'header-floods': headerFloods,
@@ -35,22 +35,22 @@ const attacks = {
 const attackNames = Object.keys(attacks) as (keyof typeof attacks)[]
 
 const options = {
-  only: choices('NAME', attackNames, 'these attacks'),
-  seed: seed('the same one tries the same again'),
-  short: flag('as in the tests: fewer of everything, and no judgement of times'),
-  json: word('FILE', 'writes the results to a file too'),
+  only: choices('NAME', attackNames, 'run only these attacks'),
+  seed: seed('chooses the inputs'),
+  short: flag('smaller sizes, as in the tests, and no check of timing'),
+  json: word('FILE', 'write the results to a file'),
 }
 type Options = Values<typeof options>
 
 export const security: Trial = {
-  summary: `Attacks a whole backend on this machine (identity provider, PostgreSQL, enclave and coordinator as separate processes) and reports what
-was tried, with which figures, and what should not have happened.`,
+  summary: `Attacks a whole backend on this machine, with identity provider, PostgreSQL, enclave and coordinator as separate processes. Reports
+the number of attempts, measurements and faults of each attack.`,
   options,
   example: '--short --only open-redirect',
   run: runSecurity,
 }
 
-/** Makes the attacks one after the other on one backend. One that cannot be finished is a fault, and the others go on. */
+/** Runs the attacks one after the other on one backend. An attack that can't finish is a fault, and the others continue. */
 export async function runSecurity({ scope, say }: TrialDeps, options: Options): Promise<Outcome> {
   const { only, seed, short, json } = options
   say('starting identity provider, satellite, PostgreSQL, enclave and coordinator')
@@ -58,16 +58,16 @@ export async function runSecurity({ scope, say }: TrialDeps, options: Options): 
   const results: (AttackResult & { name: string })[] = []
   for (const name of only) {
     say(`${name} …`)
-    // The same inputs whichever other attacks are chosen.
+    // The inputs don't depend on the selection of attacks.
     const random = createChoices(seed * 1000 + Object.keys(attacks).indexOf(name))
     try {
-      // As another may have left it.
+      // Undoes settings of an earlier attack.
       await target.restart()
       const size = short ? 'short' : 'full'
       results.push({ name, ...(await attacks[name]({ target, size, random, say: (line) => say(`  ${line}`) })) })
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      results.push({ name, tried: 0, figures: {}, faults: [`it could not be finished: ${reason}`] })
+      results.push({ name, tried: 0, figures: {}, faults: [`attack failed: ${reason}`] })
     }
   }
   if (json !== '') await writeFile(json, `${JSON.stringify({ options, results }, undefined, 2)}\n`)

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { Outcome } from '../trial.ts'
 import { runSecurity } from './runSecurity.ts'
 
-// Fewer of everything, on one backend that is not restarted, and no judgement of times: npm run security.
+// In smaller sizes, without restarts and timing. The full attacks: npm run security.
 const NAMES = [
   ...(['abuse-matrix', 'header-floods', 'open-redirect', 'log-injection', 'slug-timing'] as const),
   ...(['oversized-bodies', 'slow-connections', 'event-streams', 'cookie-tossing'] as const),

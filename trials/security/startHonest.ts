@@ -4,7 +4,7 @@ import { percentile } from '@countersign/testing/stack'
 import type { HonestData, HonestReport } from './honestWorker.ts'
 import type { Target } from './startTarget.ts'
 
-/** What an honest user saw since the last time it was asked. */
+/** An honest user whose measurements can be read. */
 export type Honest = {
   take(): Promise<HonestReport>
   stop(): Promise<HonestReport>
@@ -15,26 +15,26 @@ export async function startHonest(target: Target): Promise<Honest> {
   const workerData: HonestData = { port, origin, cookie: alice.cookie, firstNonce: chooseFirstNonce() }
   const worker = new Worker(new URL('./honestWorker.ts', import.meta.url), { workerData, execArgv: ['-C', 'source'] })
   await once(worker, 'online')
-  const ask = async (message: 'report' | 'stop'): Promise<HonestReport> => {
+  const request = async (message: 'report' | 'stop'): Promise<HonestReport> => {
     worker.postMessage(message)
     const [report] = await once(worker, 'message')
     return report
   }
   return {
-    take: () => ask('report'),
+    take: () => request('report'),
     async stop() {
       const ended = once(worker, 'exit')
-      const report = await ask('stop')
+      const report = await request('stop')
       await ended
       return report
     },
   }
 }
 
-/** Far from those of `nextTx`, and never those of another honest user. */
+/** Nonces that neither `nextTx` nor another honest user reaches. */
 const chooseFirstNonce = () => 2 ** 41 + Math.floor(Math.random() * 2 ** 40)
 
-/** The slow end of one report beside that of another, from the same run. */
+/** Compares two reports of the same run: undisturbed and under attack. */
 export function compareHonest(quiet: HonestReport, loud: HonestReport) {
   const p99 = { quiet: percentile(quiet.signings, 0.99), loud: percentile(loud.signings, 0.99) }
   const made = loud.signings.length + loud.pings.length

@@ -4,30 +4,30 @@ import { createTx, createUser, type Scope, type TestUser } from '@countersign/te
 import { type Backend, startBackend } from '../../services/coordinator/test/backend.ts'
 import { type Caller, createCaller } from './createCaller.ts'
 
-/** The whole backend as real processes, with people signed in: what the attacks are made on. */
+/** A whole backend of real processes with signed-in users, as the target of attacks. */
 export type Target = {
   backend: Backend
   url: string
   port: number
-  /** The one allowed origin. */
+  /** The only allowed origin. */
   app: string
-  /** With headers that no browser would send. */
+  /** Can send headers that no browser would send. */
   call: Caller['call']
-  /** Signed in, with wallets: the honest one, and the one who attacks. */
+  /** Signed-in users with wallets: an honest one and an attacker. */
   alice: TestUser
   mallory: TestUser
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
-  /** Rows by table, and the number of the enclave's last batch that is on record. */
+  /** Number of rows by table. */
   readState(): Promise<State>
-  /** A transaction that nobody has signed yet. */
+  /** A transaction that wasn't signed before. */
   nextTx(): ReturnType<typeof createTx>
   /** Resident memory of the coordinator. */
   memoryMb(): Promise<number>
-  /** With these keys in its environment, and no others of earlier restarts. Where they are the same nothing is done. */
+  /** Restarts the coordinator with these environment variables, without those of earlier restarts. Does nothing if they are unchanged. */
   restart(env?: Record<string, string>): Promise<void>
 }
 
-/** More than any attack makes calls at once. */
+/** Above the concurrency of all attacks. */
 const CONNECTIONS = 50
 
 type State = Record<(typeof TABLES)[number], number>

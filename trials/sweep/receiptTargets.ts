@@ -18,7 +18,7 @@ const BLOCKS = ['release', 'batch', 'coordinator', 'collateral'] as const
 type BlockName = (typeof BLOCKS)[number]
 
 /**
- * Every block of a version 2 receipt, changed alone and with its new CID in the blocks above, so that only signatures detect the change.
+ * Every block of a version 2 receipt, changed by itself and with its new CID in the blocks above, so that only signatures detect the change.
  * Shared blocks are swept once, the receipt and its opening for every kind.
  */
 export async function createReceiptV2Targets(signedAt: Date): Promise<Target[]> {
@@ -56,7 +56,7 @@ export function createIssueTargets({ name, service, issue }: NamedIssue): Target
   ]
 }
 
-/** The policy of a vault's receipt, changed alone and with its new CID in receipt and statement. */
+/** The policy of a vault's receipt, changed by itself and with its new CID in receipt and statement. */
 function createPolicyTargets({ name, service, issue }: NamedIssue): Target[] {
   const { receipt, blocks } = issue
   const accept = createAccept(service, issue)

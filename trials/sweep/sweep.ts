@@ -7,7 +7,7 @@ export type Mutation = { label: string; bytes: Uint8Array }
 export type Target = {
   name: string
   genuine: Uint8Array
-  /** Hand-written changes. All are tried, whatever the share. */
+  /** Hand-written changes. All are tried, independent of the share. */
   byHand?: readonly Mutation[]
   /** Whether the bytes are another valid spelling of the same content. Those must be accepted. */
   isFree?(bytes: Uint8Array): boolean

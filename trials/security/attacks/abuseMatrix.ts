@@ -16,22 +16,23 @@ import type { Target } from '../startTarget.ts'
 
 const EXPORTS = '/proofs/export'
 
-/** The HTTP abuse matrix: what comes in, by whom, from where and how, against the rules. */
+/** HTTP abuse matrix: checks the answers to all combinations against the rules. */
 export async function abuseMatrix(context: AttackContext): Promise<AttackResult> {
   const { target, say } = context
   const faults: string[] = []
   const { paths, components } = await (await fetch(`${target.url}/openapi.json`)).json()
   const described = Object.entries<Record<string, object>>(paths)
   const codes: string[] = components.schemas.Problem.properties.code.enum
-  if (codes.toSorted().join() !== Object.keys(catalogue).toSorted().join()) faults.push(`codes ${codes}`)
+  if (codes.toSorted().join() !== Object.keys(catalogue).toSorted().join())
+    faults.push(`error codes differ from the catalogue: ${codes}`)
   for (const [path, methods] of described) {
     const rule = routeRules[path]
-    if (rule === undefined) faults.push(`${path} is not covered by a rule`)
+    if (rule === undefined) faults.push(`no rule for ${path}`)
     else if (Object.keys(methods).join() !== (rule.isReadable ? 'get,' : '') + rule.method.toLowerCase())
-      faults.push(`${path}: ${Object.keys(methods)}`)
+      faults.push(`${path}: methods differ from the rule: ${Object.keys(methods)}`)
   }
   for (const path of Object.keys(routeRules)) {
-    if (!described.some(([each]) => each === path)) faults.push(`${path} is a rule for nothing`)
+    if (!described.some(([each]) => each === path)) faults.push(`rule for the unknown path ${path}`)
   }
 
   const { slug } = await (await target.alice.sign(target.nextTx())).json()
@@ -61,7 +62,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
     const found = checkAnswer(rule, sent, expected, answer)
     if (each.route === '/auth/me' && answer.status === 200 && each.method === 'GET') {
       const owner = each.session.name === 'valid' ? 'alice' : 'bob'
-      if (JSON.parse(answer.body).email !== `${owner}@example.com`) found.push('it is another user')
+      if (JSON.parse(answer.body).email !== `${owner}@example.com`) found.push('signed in as another user')
     }
     if (answer.status >= 500) failures += 1
     if (found.length > 0) unexpected += 1
@@ -72,7 +73,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
     if (done % 5000 === 0) say(`${done} of ${cases.length} requests`)
   }
 
-  // What ends a session is tried on its own, and the session put back, so that the rest still has it.
+  // Requests that end a session run separately, and the session is restored after each.
   const isEnding = (each: Case) =>
     each.route === '/auth/logout' && 'status' in toExpected(routeRules['/auth/logout'] as never, toFacts(each))
   const before = await target.readState()
@@ -80,7 +81,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
   const runAll = async (queue: Iterable<Case>) => {
     for (const each of queue) await run(each)
   }
-  // A user has few of these at one time.
+  // The number of concurrent exports per user is limited.
   const exports = rest.filter(({ route }) => route === EXPORTS)
   const others = rest.filter(({ route }) => route !== EXPORTS).values()
   await Promise.all([runAll(exports), ...Array.from({ length: 16 }, () => runAll(others))])
@@ -91,7 +92,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
     signings: before.signings + signers.size + attested.size,
   }
   for (const table of ['users', 'wallets', 'sessions', 'logins', 'signings'] as const) {
-    if (after[table] !== due[table]) faults.push(`${table}: ${after[table]} rows where ${due[table]} were due`)
+    if (after[table] !== due[table]) faults.push(`${table}: ${after[table]} rows, expected ${due[table]}`)
   }
   faults.push(...(await findUnrecorded(target)))
   await target.backend.withDatabase(async (query) => {
@@ -101,7 +102,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
       const [row] = await query(
         'with back as (insert into sessions select * from kept_sessions on conflict do nothing returning 1) select count(*)::int as count from back',
       )
-      if (row?.count !== 1) faults.push(`a logout ended ${row?.count} sessions`)
+      if (row?.count !== 1) faults.push(`expected a logout to end 1 session, got ${row?.count}`)
     }
     await query('drop table kept_sessions')
   })
@@ -113,19 +114,19 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
       requests: done + preflights.tried,
       unexpected: unexpected + preflights.faults.length,
       '5xx': failures,
-      signed: `${signers.size} of ${signings} asked for`,
+      signed: `${signers.size} of ${signings} requests`,
     },
     faults: [...faults, ...preflights.faults],
   }
 }
 
-/** The enclave numbers its batches: a number that is not on record was signed and not committed. */
+/** The enclave numbers its batches. A missing number is a batch that was signed but not stored. */
 async function findUnrecorded(target: Target): Promise<string[]> {
   await (await target.alice.sign(target.nextTx())).json()
   const [row] = await target.query(
     'select max(sequence)::int - min(sequence)::int + 1 - count(*)::int as missing from batches group by boot_id',
   )
-  return row?.missing === 0 ? [] : [`${row?.missing} batches were signed and are not on record`]
+  return row?.missing === 0 ? [] : [`${row?.missing} batches were signed but not stored`]
 }
 
 async function tryPreflights(target: Target, origins: readonly Origin[]): Promise<{ tried: number; faults: string[] }> {

@@ -9,11 +9,11 @@ type Tally = { tried: number; faults: string[] }
 
 const secretOf = (cookie: string) => cookie.split('=')[1] ?? ''
 
-/** A session cookie that an answer sets, by whatever name; not one that it clears. */
+/** The session cookie that an answer sets, under any name. Cleared cookies don't count. */
 const readSession = (answer: Answer) =>
   /countersign-session=([0-9a-f]{64})/.exec(answer.headers.get('set-cookie') ?? '')?.[1]
 
-/** Cookies planted from a sibling domain or another path, and cookies that an attacker set before the user signed in. */
+/** Cookies planted from a sibling domain or another path, and cookies set by an attacker before the sign-in. */
 export async function cookieTossing(context: AttackContext): Promise<AttackResult> {
   const { target, size, say } = context
   const tally: Tally = { tried: 0, faults: [] }
@@ -21,19 +21,19 @@ export async function cookieTossing(context: AttackContext): Promise<AttackResul
   for (let round = 0; round < (size === 'full' ? 10 : 1); round++) await tossLogins(target, tally, size)
   await fixSessions(target, tally, size === 'full' ? 10 : 1)
   if (size === 'full') {
-    say(`${tally.tried} cookies tossed; now with https`)
+    say(`${tally.tried} planted cookies tried; continuing with https`)
     await target.restart({ PUBLIC_URL: `https://localhost:${target.port}` })
     await tossWithHttps(target, tally)
   }
   const { tried, faults } = tally
-  return { tried, figures: { 'accepted wrongly': faults.length }, faults }
+  return { tried, figures: { 'wrongly accepted': faults.length }, faults }
 }
 
-/** Beside the user's own cookie, before or after it, or alone in an odd spelling: it signs in no user. */
+/** A planted session cookie next to the user's own, or an oddly spelled one, must not sign in anyone. */
 async function tossSessions({ call: send, app, alice, mallory }: Target, tally: Tally, size: Size) {
   const [own, planted] = [alice.cookie, mallory.cookie]
   const secret = secretOf(planted)
-  const beside = [`${own}; ${planted}`, `${planted}; ${own}`, `${own}; ${own}`, `${own};${planted}`]
+  const adjacent = [`${own}; ${planted}`, `${planted}; ${own}`, `${own}; ${own}`, `${own};${planted}`]
   const among = [`a=b; ${planted}; c=d; ${own}`, `countersign-session=; ${own}`, `${own}; countersign-session=`]
   const upper = secret.toUpperCase().replace(/^\d/, 'A')
   const values = [
@@ -54,7 +54,7 @@ async function tossSessions({ call: send, app, alice, mallory }: Target, tally: 
       [planted, own],
     ],
     ...[
-      ...beside,
+      ...adjacent,
       ...among,
       ...values.map((value) => `countersign-session=${value}`),
       ...names,
@@ -71,22 +71,23 @@ async function tossSessions({ call: send, app, alice, mallory }: Target, tally: 
       const headers: [string, string][] = [['Origin', app], ...jar.map((line): [string, string] => ['Cookie', line])]
       const answer = await send({ ...call, headers })
       tally.tried += 1
-      if (answer.status !== 401) tally.faults.push(`${call.path} with ${describe(jar)}: ${answer.status}`)
+      if (answer.status !== 401)
+        tally.faults.push(`${call.path} with ${describe(jar)}: expected 401, got ${answer.status}`)
     }
   }
-  // Junk beside it is no reason to refuse the user.
+  // Other cookies must not prevent the user's session.
   for (const jar of [`${'junk=1; '.repeat(1000)}${own}`, `a="b; ${own}`, `=; ;;${own}`, `__Host-${planted}; ${own}`]) {
     const answer = await send({ path: '/auth/me', headers: [['Cookie', jar]] })
     tally.tried += 1
     const isOwn = answer.status === 200 && JSON.parse(answer.body).email === 'alice@example.com'
-    if (!isOwn) tally.faults.push(`/auth/me with junk beside the cookie: ${answer.status}`)
+    if (!isOwn) tally.faults.push(`/auth/me with other cookies: ${answer.status}`)
   }
 }
 
-/** For a report, without any secret. */
+/** Removes secrets from a report. */
 const describe = (jar: readonly string[]) => JSON.stringify(jar).replace(/[0-9a-f]{40,}/gi, '…')
 
-/** Login CSRF: the callback of the attacker's own sign-in, opened in the browser of a victim. */
+/** Login CSRF: opens the callback of the attacker's own sign-in in the victim's browser. */
 async function tossLogins(target: Target, tally: Tally, size: Size) {
   const { alice, app } = target
   const random = () => randomBytes(32).toString('hex')
@@ -111,9 +112,9 @@ async function tossLogins(target: Target, tally: Tally, size: Size) {
     tally.tried += 1
     const isRefused = answer.status === 400 && JSON.parse(answer.body).code === 'oauth_state_invalid'
     if (!isRefused || readSession(answer) !== undefined) {
-      tally.faults.push(`a foreign sign-in with ${describe(jar)}: ${answer.status}`)
+      tally.faults.push(`foreign sign-in with ${describe(jar)}: ${answer.status}`)
     }
-    // The control: with the cookie that belongs to it, it is a sign-in, once.
+    // Control: with its own cookie, the sign-in succeeds once.
     const cookie: [string, string] = ['Cookie', `${login.name}=${login.value}`]
     const isSpent = jar.some(
       (line) => line.startsWith(`${login.name}=`) && !line.includes(';') && line.length < 200 && !line.includes('"'),
@@ -123,12 +124,12 @@ async function tossLogins(target: Target, tally: Tally, size: Size) {
     tally.tried += 2
     const landed = own.status === 302 && new URL(own.headers.get('location') ?? '', target.url).origin === app
     if (!landed && !(isSpent && own.status === 400))
-      tally.faults.push(`its own browser with ${describe(jar)}: ${own.status}`)
-    if (again.status !== 400) tally.faults.push(`a callback was finished twice: ${again.status}`)
+      tally.faults.push(`own browser with ${describe(jar)}: ${own.status}`)
+    if (again.status !== 400) tally.faults.push(`a callback succeeded twice: ${again.status}`)
   }
 }
 
-/** Session fixation: what was there before the sign-in is worth nothing after it. */
+/** Session fixation: a session planted before the sign-in must not be valid after it. */
 async function fixSessions(target: Target, tally: Tally, rounds: number) {
   const me = (secret: string) =>
     target.call({ path: '/auth/me', headers: [['Cookie', `countersign-session=${secret}`]] })
@@ -141,18 +142,18 @@ async function fixSessions(target: Target, tally: Tally, rounds: number) {
       const answer = await target.call({ path: `${callback.pathname}${callback.search}`, headers: [['Cookie', jar]] })
       const session = readSession(answer)
       tally.tried += 3
-      if (session === undefined) tally.faults.push(`a sign-in with a planted session: ${answer.status}`)
-      if (session === planted || session === login.value) tally.faults.push('what was planted became the session')
+      if (session === undefined) tally.faults.push(`sign-in with a planted session: ${answer.status}`)
+      if (session === planted || session === login.value) tally.faults.push('a planted value became the session')
       for (const secret of [planted, login.value]) {
-        if ((await me(secret)).status !== 401) tally.faults.push('what was planted is a session after the sign-in')
+        if ((await me(secret)).status !== 401) tally.faults.push('a planted value is a valid session after the sign-in')
       }
       const who = session === undefined ? '' : JSON.parse((await me(session)).body).email
-      if (who !== 'dave@example.com') tally.faults.push('the user is signed in as another user')
+      if (who !== 'dave@example.com') tally.faults.push('signed in as another user')
     }
   }
 }
 
-/** With an https address the prefix is what a sibling domain cannot plant: nothing without it may count. */
+/** With https, a sibling domain can't set cookies with the `__Host-` prefix, so cookies without it must be ignored. */
 async function tossWithHttps({ call, alice, mallory, app }: Target, tally: Tally) {
   const expect = (isTrue: boolean, text: string) => {
     tally.tried += 1
@@ -170,26 +171,29 @@ async function tossWithHttps({ call, alice, mallory, app }: Target, tally: Tally
   for (const start of ['', '__host-', '__Secure-', ' __Host_']) {
     const name = `${start}countersign-session`
     const answer = await get('/auth/me', `${name}=${secretOf(alice.cookie)}`)
-    expect(answer.status === 401, `${name} was believed`)
+    expect(answer.status === 401, `${name} was accepted`)
   }
   const both = await get('/auth/me', `${mallory.cookie}; __Host-${alice.cookie}`)
   expect(
     both.status === 200 && JSON.parse(both.body).email === 'alice@example.com',
-    'a planted cookie took the place of the user’s',
+    "a planted cookie replaced the user's",
   )
   expect(both.headers.get('strict-transport-security') !== undefined, 'no HSTS')
 
   const start = await get('/auth/google')
   const line = start.headers.get('set-cookie') ?? ''
-  expect(isStrict(line) && /; SameSite=Lax/.test(line), `the login cookie is ${line.replace(/=[0-9a-f]{64}/, '=…')}`)
+  expect(
+    isStrict(line) && /; SameSite=Lax/.test(line),
+    `wrong attributes of the login cookie: ${line.replace(/=[0-9a-f]{64}/, '=…')}`,
+  )
   const [, name = '', value = ''] = /^__Host-([^=]+)=([0-9a-f]{64})/.exec(line) ?? []
   const state = new URL(start.headers.get('location') ?? '').searchParams.get('state')
   const finish = (cookie: string) => get(`/auth/google/callback?code=planted&state=${state}`, cookie)
   const planted = await finish(`${name}=${value}`)
-  expect(JSON.parse(planted.body).code === 'oauth_state_invalid', 'a planted login cookie was believed')
-  // The control: with the prefix it is ours, and fails only at the provider, who does not know that code.
+  expect(JSON.parse(planted.body).code === 'oauth_state_invalid', 'a planted login cookie was accepted')
+  // Control: with the prefix the cookie is accepted, and the request fails only at the provider, which doesn't know the code.
   const own = await finish(`__Host-${name}=${value}`)
-  expect(JSON.parse(own.body).code === 'oauth_exchange_failed', `the login cookie was not believed: ${own.status}`)
+  expect(JSON.parse(own.body).code === 'oauth_exchange_failed', `the login cookie was rejected: ${own.status}`)
 
   const victim = await call({
     method: 'POST',

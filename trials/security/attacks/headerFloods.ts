@@ -6,16 +6,16 @@ import type { Target } from '../startTarget.ts'
 type Case = {
   name: string
   bytes: string
-  /** Refused: no answer below 400. Answered: one, with this status. */
+  /** `refused`: no status below 400. A number: exactly this status. */
   due: 'refused' | number
 }
 
-/** What an attacker would like to see read as a request of its own: it would end the session of alice. */
+/** The smuggled request: it would end Alice's session. */
 function toInner({ port, app, alice }: Target): string {
   return `POST /auth/logout HTTP/1.1\r\nHost: localhost:${port}\r\nOrigin: ${app}\r\nCookie: ${alice.cookie}\r\nContent-Length: 0\r\n\r\n`
 }
 
-/** Requests that two readers could cut in two ways. Each must be refused, and nothing in it be read as another request. */
+/** Ambiguous requests that two parsers could split differently. Each must be rejected, without processing a smuggled request. */
 function listSmuggling(target: Target): Case[] {
   const inner = toInner(target)
   const host = `Host: localhost:${target.port}`
@@ -57,13 +57,13 @@ function listSmuggling(target: Target): Case[] {
     post('a length in hex', 'Content-Length: 0x0', inner),
     post('a length with a space', 'Content-Length: 0 0', inner),
     post('a length before a colon and a space', 'Content-Length : 0', inner),
-    post('no length but a body', 'Content-Length:', inner),
+    post('an empty length', 'Content-Length:', inner),
     post('a folded length', 'Content-Length:\r\n 0', inner),
-    post('a chunk of no number', 'Transfer-Encoding: chunked', `x\r\n${inner}`),
+    post('a chunk size that is not a number', 'Transfer-Encoding: chunked', `x\r\n${inner}`),
     post('a negative chunk', 'Transfer-Encoding: chunked', `-1\r\n${inner}`),
-    post('a chunk beyond all numbers', 'Transfer-Encoding: chunked', `${'F'.repeat(20)}\r\n${inner}`),
+    post('a chunk size out of range', 'Transfer-Encoding: chunked', `${'F'.repeat(20)}\r\n${inner}`),
     post('a chunk ended by a bare LF', 'Transfer-Encoding: chunked', `1\n \n0\n\n${inner}`),
-    post('a chunk longer than it says', 'Transfer-Encoding: chunked', `1\r\n  \r\n0\r\n\r\n${inner}`),
+    post('a chunk longer than its size', 'Transfer-Encoding: chunked', `1\r\n  \r\n0\r\n\r\n${inner}`),
     post('a chunk with an extension and LF', 'Transfer-Encoding: chunked', `0;a\nb\r\n\r\n${inner}`),
     get('bare LFs', `GET /health HTTP/1.1\nHost: localhost\nContent-Length: 0\n\n`),
     get('a bare CR', `GET /health HTTP/1.1\r\n${host}\rX: y\r\n\r\n`),
@@ -99,7 +99,7 @@ function listOdd(target: Target): Case[] {
     get('a header of 17 KiB', `X-A: ${'a'.repeat(17_408)}\r\n`, 'refused'),
     get('a header of 4 MiB', `X-A: ${'a'.repeat(4 * 1024 * 1024)}\r\n`, 'refused'),
     get('a name of 64 KiB', `${'a'.repeat(65_536)}: b\r\n`, 'refused'),
-    get('12 KiB of cookies beside the session', `Cookie: ${padding.repeat(2400)}${cookie}\r\n`, 200, '/auth/me'),
+    get('12 KiB of cookies before the session', `Cookie: ${padding.repeat(2400)}${cookie}\r\n`, 200, '/auth/me'),
     get('64 KiB of cookies', `Cookie: ${padding.repeat(13_000)}${cookie}\r\n`, 'refused', '/auth/me'),
     get('a cookie of semicolons', `Cookie: ${';'.repeat(12_000)}${cookie}\r\n`, 200, '/auth/me'),
     get('a cookie of equal signs', `Cookie: ${'='.repeat(12_000)}\r\n`, 401, '/auth/me'),
@@ -118,17 +118,17 @@ function listOdd(target: Target): Case[] {
     get('a slug of 12 KiB', '', 404, `/proof/${'A'.repeat(12_288)}`),
     get('dots', '', 404, `/${'../'.repeat(4000)}etc/passwd`),
     get('escaped dots', '', 404, '/docs/%2e%2e/%2e%2e/etc/passwd'),
-    get('escapes that are none', '', 404, '/proof/%zz%ff%00'),
+    get('invalid escapes', '', 404, '/proof/%zz%ff%00'),
     get('two Hosts', 'Host: evil.example\r\n', 400),
     line('no Host', 'GET /health HTTP/1.1', 'refused', ''),
     line('a Host with a user', 'GET /health HTTP/1.1', 400, 'Host: a@b\r\n'),
     line('a Host with a path', 'GET /health HTTP/1.1', 400, 'Host: a/b\r\n'),
     line('a Host with a space', 'GET /health HTTP/1.1', 400, 'Host: a b\r\n'),
-    // Which host was asked for changes nothing of the answer: addresses come from the configuration.
+    // The Host header must not affect the answer: URLs come from the configuration.
     line('a foreign Host', 'GET /health HTTP/1.1', 200, 'Host: evil.example\r\n'),
     line('the absolute form', 'GET http://evil.example/health HTTP/1.1', 200),
-    line('an absolute form that is none', 'GET http://[/health HTTP/1.1', 400),
-    line('the absolute form of another scheme', 'GET ftp://evil.example/health HTTP/1.1', 400),
+    line('an invalid absolute form', 'GET http://[/health HTTP/1.1', 400),
+    line('an absolute form with another scheme', 'GET ftp://evil.example/health HTTP/1.1', 400),
     line('a path of two slashes', 'GET //evil.example/health HTTP/1.1', 404),
     line('a backslash', 'GET /\\evil.example HTTP/1.1', 400),
     line('a fragment', 'GET /auth/me#/health HTTP/1.1', 401),
@@ -138,9 +138,9 @@ function listOdd(target: Target): Case[] {
     line('a method in lower case', 'get /health HTTP/1.1', 'refused'),
     line('a method of 64 KiB', `${'A'.repeat(65_536)} /health HTTP/1.1`, 'refused'),
     line('a space in the target', 'GET /health /auth/me HTTP/1.1', 'refused'),
-    line('a tab for a space', 'GET\t/health HTTP/1.1', 'refused'),
+    line('tabs instead of spaces', 'GET\t/health HTTP/1.1', 'refused'),
     line('TRACE', 'TRACE /health HTTP/1.1', 405, `${host}\r\nOrigin: ${target.app}\r\nCookie: ${cookie}\r\n`),
-    line('HTTP/2 by knowledge', 'PRI * HTTP/2.0', 'refused', '\r\nSM\r\n'),
+    line('HTTP/2 with prior knowledge', 'PRI * HTTP/2.0', 'refused', '\r\nSM\r\n'),
     line(
       'HTTP/2 by upgrade',
       'GET /health HTTP/1.1',
@@ -160,14 +160,14 @@ function listOdd(target: Target): Case[] {
       due: 401,
     },
     {
-      name: 'extensions of chunks, 64 KiB',
+      name: 'chunk extensions of 64 KiB',
       bytes: `POST /wallet/provision HTTP/1.1\r\n${host}\r\nTransfer-Encoding: chunked\r\n\r\n1;${'a'.repeat(65_536)}\r\n \r\n0\r\n\r\n`,
       due: 'refused',
     },
   ]
 }
 
-/** Headers that are too many, too large or of two minds, and requests that hide another one. */
+/** Headers that are too many, too large or ambiguous, and requests that smuggle another one. */
 export async function headerFloods({ target, size, say }: AttackContext): Promise<AttackResult> {
   const faults: string[] = []
   const cases = [...listSmuggling(target), ...listOdd(target)]
@@ -185,13 +185,13 @@ export async function headerFloods({ target, size, say }: AttackContext): Promis
         }
       }),
     )
-    say(`${(round + 1) * cases.length} odd requests sent`)
+    say(`${(round + 1) * cases.length} malformed requests sent`)
   }
-  // Whatever was hidden in one of them would have ended this session.
+  // A smuggled request would have ended this session.
   const me = await target.call({ path: '/auth/me', headers: [['Cookie', target.alice.cookie]] })
   if (me.status !== 200) {
     smuggled += 1
-    faults.push('a hidden request ended the session')
+    faults.push('a smuggled request ended the session')
   }
   const count = size === 'full' ? 1000 : 200
   const pipelined = await pipeline(target, count)
@@ -212,7 +212,7 @@ export async function headerFloods({ target, size, say }: AttackContext): Promis
   }
 }
 
-/** Whether more than one request was answered. That the parser gives the connection up after an answer is no request. */
+/** Whether more than one request was answered. A final 400 that closes the connection doesn't count. */
 function isSmuggled({ answers }: Pick<RawExchange, 'answers'>): boolean {
   return answers.slice(1).some(({ status, headers }) => status !== 400 || headers.get('connection') !== 'close')
 }
@@ -223,12 +223,12 @@ function checkExchange({ answers, isClosed, text }: RawExchange, due: Case['due'
   if (answer === undefined)
     return due === 'refused' && isClosed ? [] : [`no answer: ${JSON.stringify(text.slice(0, 80))}`]
   if (due === 'refused' ? answer.status < 400 || answer.status >= 500 : answer.status !== due)
-    return [`${answer.status} where ${due} was due`]
-  // What the parser refuses has no body at all; whatever has one is a problem.
+    return [`expected ${due}, got ${answer.status}`]
+  // Rejections by the HTTP parser have no body. All others are problem+json.
   return answer.body === '' ? [] : checkProblem({ method: 'GET' }, answer)
 }
 
-/** Many requests in one go, each with its own id: as many answers, in that order. */
+/** Sends many requests at once, each with its own id. The answers must come in the same order. */
 async function pipeline({ port }: Target, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => `pipelined-${index}`)
   const bytes = ids
@@ -237,5 +237,5 @@ async function pipeline({ port }: Target, count: number): Promise<string[]> {
   const { answers } = await exchangeRaw({ port, parts: [bytes], expected: count, limitMs: 20_000 })
   return ids
     .filter((id, index) => answers[index]?.headers.get('x-request-id') !== id)
-    .map((id) => `${id} was not answered in its turn`)
+    .map((id) => `${id} was not answered in order`)
 }

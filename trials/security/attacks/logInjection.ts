@@ -5,7 +5,7 @@ import { openSignIn } from '../openSignIn.ts'
 import { exchangeRaw } from '../rawHttp.ts'
 import type { Target } from '../startTarget.ts'
 
-/** What has broken logs before. Each holds the mark, so that it is found wherever it gets to. */
+/** Known log injection payloads. Each contains the mark, to find it in any line. */
 function listPayloads(mark: string): string[] {
   const ends = ['', '\n{"level":30,"msg":"forged"}', '\r\nforged', '\rforged', '\u2028forged', '\u0085forged']
   const quoted = ['","level":60,"msg":"forged', '\\","msg":"forged', '\u001b[2K\u001b[1A\u001b[31mforged\u001b[0m']
@@ -16,10 +16,10 @@ function listPayloads(mark: string): string[] {
   ]
 }
 
-/** Only what a header may hold goes through a client; the rest is sent as raw bytes. */
+/** Text that an HTTP client can send as a header. The rest is sent as raw bytes. */
 const isHeaderText = (text: string) => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
 
-/** Everything that a caller can say, said in a way to break or forge lines of the logs, and secrets in every place. */
+/** Sends log injection payloads and secrets in every part of requests. */
 export async function logInjection({ target, size, random, say }: AttackContext): Promise<AttackResult> {
   const faults: string[] = []
   const earlier = target.backend.logs().split('\n').length
@@ -31,15 +31,15 @@ export async function logInjection({ target, size, random, say }: AttackContext)
   for (const payload of payloads) {
     tried += await plant(target, payload)
   }
-  say(`${tried} inputs planted; now hanging up on answers`)
+  say(`${tried} inputs planted; closing connections early`)
   tried += await hangUp(target, size === 'full' ? 200 : 20)
   tried += await plantIds(target, mark)
-  // Lines come through pipes; the last one is known.
+  // Log lines arrive with a delay, so this waits for a known last line.
   const last = `last-${random.text(8)}`
   await (await fetch(`${target.url}/health`, { headers: { 'x-request-id': last } })).text()
   for (let wait = 0; wait < 100 && !target.backend.logs().includes(last); wait++) await sleep(50)
 
-  // The enclave's come after the coordinator's in what is read, so all of them are looked at, not only the newest.
+  // Checks all lines, because the enclave's follow the coordinator's in the output.
   const lines = target.backend
     .logs()
     .split('\n')
@@ -59,17 +59,17 @@ export async function logInjection({ target, size, random, say }: AttackContext)
     tried,
     figures: {
       'lines read': lines.length,
-      'of them new': lines.length - earlier + 1,
+      'of these, new': lines.length - earlier + 1,
       'lines broken': broken,
       'lines with planted text': planted,
-      'secrets looked for': secrets.length,
+      'secrets searched for': secrets.length,
       'secrets found': found.length,
     },
     faults,
   }
 }
 
-/** One text in every place of a request. */
+/** Sends one payload in every part of a request. */
 async function plant(target: Target, payload: string): Promise<number> {
   const { port, app, alice } = target
   const escaped = encodeURIComponent(payload.toWellFormed())
@@ -110,7 +110,7 @@ async function plant(target: Target, payload: string): Promise<number> {
   for (const name of names) {
     const own = name === 'Host' ? '' : host
     const value = isHeaderText(raw) ? raw : raw.replace(/[\r\n]+/g, ' ')
-    // Both as it stands, where it may be more than one line, and as one line.
+    // Both unchanged, possibly as several lines, and as one line.
     for (const text of new Set([raw, value])) {
       await exchangeRaw({
         port,
@@ -128,7 +128,7 @@ async function plant(target: Target, payload: string): Promise<number> {
   return tried + 6
 }
 
-/** Ids of the caller's own: taken over where they are harmless, and replaced everywhere else. */
+/** Request ids chosen by the caller: harmless ones are kept, others replaced. */
 async function plantIds({ url }: Target, mark: string): Promise<number> {
   const odd = ['.a-b_c', ' a', '"', ';a=b'].map((end) => `${mark}${end}`)
   const ids = [mark, ...odd, mark.repeat(10), 'a'.repeat(64), 'a'.repeat(65), '-', '.', '../']
@@ -136,7 +136,7 @@ async function plantIds({ url }: Target, mark: string): Promise<number> {
   return ids.length
 }
 
-/** Connections that end in the middle of a body, of an answer and of a stream: none of it writes an unexpected line. */
+/** Closes connections within a body, an answer and a stream. None may cause an unexpected line. */
 async function hangUp(target: Target, count: number): Promise<number> {
   const { slug } = await (await target.alice.sign(target.nextTx())).json()
   const host = `Host: localhost:${target.port}\r\n`
@@ -163,7 +163,7 @@ async function hangUp(target: Target, count: number): Promise<number> {
   return count
 }
 
-/** Secrets that the service handles, and secrets in places where they do not belong. */
+/** Sends secrets of the service, including in places where they don't belong. Returns them. */
 async function plantSecrets(target: Target): Promise<{ name: string; value: string }[]> {
   const { backend, alice, mallory, app } = target
   const open = await openSignIn(target, 'dave')
@@ -207,17 +207,17 @@ async function plantSecrets(target: Target): Promise<{ name: string; value: stri
   ]
 }
 
-/** All that a line may say, by the operator's manual: what is public of the service, and nothing of people. */
+/** All allowed log fields, as documented for operators. */
 const FIELDS = new Set(
   `level time msg requestId method route status provider code durationMs reason fault address mode configHash commitment bootId
     fmspc ca count size source signal url name version hash lapsesAt delayMs requests enclave path slug cid attempt nonce txHash
     blockNumber`.split(/\s+/),
 )
 
-/** The one field that a caller chooses, and what it may choose. */
+/** The allowed form of the only field that a caller chooses. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** What is wrong with a line of the logs into which an attack tried to plant a mark. */
+/** Finds faults in a log line after attempts to plant the mark. */
 function findLogFaults(line: string, mark: string): string[] {
   let fields: Record<string, unknown>
   try {
@@ -228,13 +228,13 @@ function findLogFaults(line: string, mark: string): string[] {
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return ['not JSON']
   const faults: string[] = []
   for (const [name, value] of Object.entries(fields)) {
-    if (!FIELDS.has(name)) faults.push(`the field ${name}`)
-    const said = String(value)
-    if (said.includes('forged')) faults.push('a forged line')
-    const isChosen = name === 'requestId' && REQUEST_ID.test(said)
-    if (said.includes(mark) && !isChosen) faults.push(`planted text in ${name}`)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-    if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(said)) faults.push(`a control character in ${name}`)
+    if (!FIELDS.has(name)) faults.push(`unknown field ${name}`)
+    const text = String(value)
+    if (text.includes('forged')) faults.push('a forged line')
+    const isChosen = name === 'requestId' && REQUEST_ID.test(text)
+    if (text.includes(mark) && !isChosen) faults.push(`planted text in ${name}`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the search is for them
+    if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)) faults.push(`a control character in ${name}`)
   }
   return faults
 }

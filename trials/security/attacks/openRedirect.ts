@@ -4,7 +4,7 @@ import type { Target } from '../startTarget.ts'
 
 const EVIL = 'evil.example'
 
-/** Everything that has ever been sent to the wrong place by a comparison of texts. */
+/** Payloads that have bypassed comparisons of URLs. */
 function listTargets(app: string): string[] {
   const { host, hostname, port } = new URL(app)
   const words = (text: string) => text.trim().split(/ +|\n */)
@@ -37,15 +37,15 @@ function listTargets(app: string): string[] {
   ]
 }
 
-/** As a browser sends it when a person opens an address. */
+/** The Accept header that a browser sends when it navigates. */
 const PAGE = [['Accept', 'text/html,application/xhtml+xml,*/*;q=0.8']] as const
 
 const toQuery = (text: string) => `?return_to=${encodeURIComponent(text)}`
 
-/** `return_to` at the start of a sign-in, and whatever else at its end: the user may only land where the operator said. */
+/** Open redirects through `return_to` and similar parameters: the user must only land on the configured origin. */
 export async function openRedirect({ target, size, random, say }: AttackContext): Promise<AttackResult> {
   const corpus = [...new Set(listTargets(target.app))]
-  // In short, those that begin as the allowed one does, and some of the others.
+  // The short run tries those that start with the allowed origin, and some of the others.
   const alike = corpus.filter((text) => text.startsWith(target.app))
   const chosen = size === 'full' ? corpus : [...new Set([...alike, ...random.shuffle(corpus).slice(0, 50)])]
   const faults: string[] = []
@@ -56,7 +56,7 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
     const label = `return_to ${JSON.stringify(text.slice(0, 100))}`
     if (answer.status === 302) {
       accepted += 1
-      // On its way the browser goes to the provider alone.
+      // The first redirect may only lead to the provider.
       const next = new URL(answer.headers.get('location') ?? '', target.url)
       if (next.origin !== target.backend.oidc.issuer) faults.push(`${label}: leads to ${next.origin}`)
       const landing = await land(target, text)
@@ -64,10 +64,10 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
     } else if (answer.status !== 400 || JSON.parse(answer.body).code !== 'invalid_request') {
       faults.push(`${label}: ${answer.status} ${answer.body.slice(0, 100)}`)
     }
-    if (tried % 200 === 0) say(`${tried} of ${chosen.length} addresses tried`)
+    if (tried % 200 === 0) say(`${tried} of ${chosen.length} URLs tried`)
   }
   for (const good of [target.app, `${target.app}/a/b?c=d#e`]) {
-    if ((await land(target, good)) !== target.app) faults.push(`${good} was refused`)
+    if ((await land(target, good)) !== target.app) faults.push(`${good} was rejected`)
   }
   for (const query of [
     '?return_to=a&return_to=b',
@@ -80,7 +80,7 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
     const { status, headers } = await target.call({ path: `/auth/google${query}` })
     const isSafe = status === 400 || (status === 302 && !(headers.get('location') ?? '').includes(EVIL))
     if (!isSafe) faults.push(`${query}: ${status}`)
-    // Without a provider the service redirects to its own sign-in, where the query is checked.
+    // Without a provider, the service redirects to its only sign-in, which checks the query.
     tried += 1
     const { headers: redirect } = await target.call({ path: `/auth${query}`, headers: PAGE })
     const next = new URL(redirect.get('location') ?? '', target.url)
@@ -103,7 +103,7 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
       tried += 1
       const { status, headers } = await target.call({ path, headers: accept })
       const location = headers.get('location')
-      // The page of a proof is of the app.
+      // The page of a proof belongs to the app.
       const isKnown = location === undefined || [target.url, target.app].includes(new URL(location, target.url).origin)
       if (!isKnown || location?.includes(EVIL)) faults.push(`${path}: ${status} to ${location}`)
     }
@@ -111,16 +111,16 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
   return {
     tried,
     figures: {
-      'addresses at the start': chosen.length,
-      'of them on the allowed origin': accepted,
-      'smuggled at the end': smuggled,
+      'URLs at the start': chosen.length,
+      'of these, on the allowed origin': accepted,
+      'smuggled into the callback': smuggled,
       'landed elsewhere': faults.length,
     },
     faults,
   }
 }
 
-/** Signs in for real, and answers the origin that a browser would be on at the end. */
+/** Signs in and returns the origin on which a browser would land. */
 async function land(target: Target, returnTo: string, smuggled = ''): Promise<string> {
   const { callback, login } = await openSignIn(target, 'erin', toQuery(returnTo))
   const response = await fetch(`${callback.href}${smuggled}`, {

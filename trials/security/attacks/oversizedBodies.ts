@@ -9,17 +9,17 @@ import type { Target } from '../startTarget.ts'
 
 type Case = {
   name: string
-  /** What frames the body, and what type it is. */
+  /** Headers that declare the body's length and type. */
   headers: readonly string[]
   parts: readonly (string | Uint8Array)[]
-  /** Statuses that may be answered; none where the connection may also end without a word. */
+  /** Accepted statuses. */
   statuses: readonly number[]
   isSilenceFine?: true
 }
 
 const JSON_TYPE = 'Content-Type: application/json'
 
-/** A body with its true length. */
+/** A body with its actual length. */
 const whole = (name: string, body: string | Uint8Array, statuses: readonly number[]): Case => {
   const bytes = Buffer.from(body)
   return { name, headers: [JSON_TYPE, `Content-Length: ${bytes.length}`], parts: [bytes], statuses }
@@ -30,13 +30,13 @@ const chunk = (bytes: string | Uint8Array) => {
   return Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')])
 }
 
-/** No length is declared, so that every byte has to be counted as it comes. */
+/** A chunked body without a declared length, whose bytes must be counted as they arrive. */
 const chunked = (name: string, chunks: readonly (string | Uint8Array)[], statuses: readonly number[]): Case => ({
   name,
   headers: [JSON_TYPE, 'Transfer-Encoding: chunked'],
   parts: [...chunks.map(chunk), '0\r\n\r\n'],
   statuses,
-  // A sender that goes on is cut off, which may overtake the answer.
+  // The server cuts off senders that continue, which can discard the answer.
   isSilenceFine: true,
 })
 
@@ -69,7 +69,7 @@ function listCases(target: Target, size: Size): Case[] {
     declared('-1', '{}', [400]),
     declared('2e1', '{}', [400]),
     declared('0x2', '{}', [400]),
-    // What is beyond the declared length is the next request, and no request at all.
+    // Bytes beyond the declared length are read as a next request, which is invalid.
     declared('1', '{}', [400]),
     declared('0', '{"digest":1}\r\n\r\n', [400]),
     whole('128 KiB and one byte', Buffer.alloc(MAX_BODY_BYTES + 1, 0x20), [413]),
@@ -81,20 +81,20 @@ function listCases(target: Target, size: Size): Case[] {
       [413],
     ),
     chunked(
-      'one byte a chunk',
+      'one byte per chunk',
       Array.from({ length: 20_000 }, () => '['),
       [400],
     ),
     whole('10⁵ keys', keys(100_000), [413]),
-    whole('as many keys as fit', keys(15_000), [400]),
+    whole('the maximum number of keys', keys(15_000), [400]),
     {
-      name: `gzip that would be ${large} MiB`,
+      name: `gzip that expands to ${large} MiB`,
       headers: [JSON_TYPE, 'Content-Encoding: gzip', `Content-Length: ${bomb.length}`],
       parts: [bomb],
       statuses: [400, 415],
     },
     {
-      name: 'gzip in transfer, declared twice',
+      name: 'gzip as transfer encoding',
       headers: [JSON_TYPE, 'Transfer-Encoding: gzip, chunked'],
       parts: [chunk(bomb), '0\r\n\r\n'],
       statuses: [400, 415, 501],
@@ -110,10 +110,10 @@ function listCases(target: Target, size: Size): Case[] {
     whole('escapes', `"${'\\u0000'.repeat(20_000)}"`, [400]),
     whole('lone surrogates', inDigest(`"${'\\ud800'.repeat(20_000)}"`), [400]),
     whole('backslashes', inDigest(`"${'\\\\'.repeat(60_000)}"`), [400]),
-    whole('a number of 10⁵ digits', inTx(`{"nonce":${'9'.repeat(100_000)}}`), [400, 422]),
-    whole('an amount of 10⁵ digits', inTx(JSON.stringify({ ...txMetadata, value: '9'.repeat(100_000) })), [400, 422]),
+    whole('a number with 10⁵ digits', inTx(`{"nonce":${'9'.repeat(100_000)}}`), [400, 422]),
+    whole('an amount with 10⁵ digits', inTx(JSON.stringify({ ...txMetadata, value: '9'.repeat(100_000) })), [400, 422]),
     whole('spaces', ' '.repeat(MAX_BODY_BYTES), [400]),
-    whole('a hex text of 10⁵ digits', inDigest(`"0x${'a'.repeat(100_000)}"`), [400]),
+    whole('a hex string with 10⁵ digits', inDigest(`"0x${'a'.repeat(100_000)}"`), [400]),
     whole(
       '60 kB of data for another digest',
       inTx(JSON.stringify({ ...txMetadata, data: `0x${'ab'.repeat(60_000)}` })),
@@ -124,7 +124,7 @@ function listCases(target: Target, size: Size): Case[] {
 
 const TIMES = { full: 25, short: 1 } as const
 
-/** Bodies that are larger, deeper or of another length than they say, while an honest user signs. */
+/** Bodies that are too large, too deep or of another length than declared, while an honest user signs. */
 export async function oversizedBodies({ target, size, random, say }: AttackContext): Promise<AttackResult> {
   const faults: string[] = []
   const cases = listCases(target, size)
@@ -150,15 +150,15 @@ export async function oversizedBodies({ target, size, random, say }: AttackConte
     statuses.set(answer?.status ?? 0, (statuses.get(answer?.status ?? 0) ?? 0) + 1)
     const label = `${name}${withSession ? '' : ', without a session'}`
     if (answer === undefined) {
-      if (!isSilenceFine) faults.push(`${label}: no answer but ${JSON.stringify(text.slice(0, 80))}`)
+      if (!isSilenceFine) faults.push(`${label}: invalid answer ${JSON.stringify(text.slice(0, 80))}`)
       return
     }
-    // A caller without a session may get that answer first; the parser of the server answers without a body.
+    // Without a session, 401 may come first. The HTTP parser answers without a body.
     const isExpected = fine.includes(answer.status) || (!withSession && answer.status === 401)
     if (!isExpected) faults.push(`${label}: ${answer.status} ${answer.body.slice(0, 200)}`)
     if (answer.body !== '')
       for (const fault of checkProblem({ method: 'POST' }, answer)) faults.push(`${label}: ${fault}`)
-    if (more.some(({ status }) => status < 400)) faults.push(`${label}: it was read as two requests`)
+    if (more.some(({ status }) => status < 400)) faults.push(`${label}: was read as two requests`)
   }
 
   try {
@@ -188,7 +188,7 @@ export async function oversizedBodies({ target, size, random, say }: AttackConte
     }
     const loud = await honest.take()
     during = Math.max(during, await target.memoryMb())
-    for (const failure of new Set(loud.failures)) faults.push(`an honest call failed meanwhile: ${failure}`)
+    for (const failure of new Set(loud.failures)) faults.push(`an honest request failed meanwhile: ${failure}`)
     if (size === 'full') await sleep(5000)
     const after = await target.memoryMb()
     const compared = compareHonest(quiet, loud)

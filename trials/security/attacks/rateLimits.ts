@@ -2,7 +2,7 @@ import type { AttackContext, AttackResult } from '../attack.ts'
 import type { Answer, Call } from '../createCaller.ts'
 import { checkProblem } from '../httpRules.ts'
 
-/** Nothing is filled up again while the test runs: an hour for so few. */
+/** Long enough that no allowance is refilled during the run. */
 const COUNT = 20
 const LIMIT = `${COUNT}/3600`
 const ENV = { RATE_LIMIT_SIGN: LIMIT, RATE_LIMIT_PROVISION: LIMIT, RATE_LIMIT_AUTH: LIMIT, RATE_LIMIT_PROOF: LIMIT }
@@ -18,7 +18,7 @@ const SPOOFS = [
   'X-Originating-IP',
 ]
 
-/** Rate limits: exact when everything comes at one time, and not evaded by what a caller claims of itself. */
+/** Rate limits: exact under concurrent requests, and not evaded by spoofed addresses. */
 export async function rateLimits({ target, size, random, say }: AttackContext): Promise<AttackResult> {
   const faults: string[] = []
   const attempts = size === 'full' ? 400 : 60
@@ -26,15 +26,15 @@ export async function rateLimits({ target, size, random, say }: AttackContext): 
   const address = () => Array.from({ length: 4 }, () => 1 + random.below(250)).join('.')
   const unknown = () => `/proof/${random.text(21)}A`
 
-  /** Sends all at once and answers how many were let in. */
+  /** Sends all requests at once and returns how many were allowed. */
   async function flood(label: string, toCall: (index: number) => Call, due: number) {
     const answers = await Promise.all(Array.from({ length: attempts }, (_, index) => target.call(toCall(index))))
     tried += attempts
-    const letIn = answers.filter(({ status }) => status !== 429).length
-    if (letIn !== due) faults.push(`${label}: ${letIn} of ${attempts} were let in where ${due} were due`)
-    for (const fault of new Set(answers.filter(({ status }) => status === 429).flatMap(checkRefusal)))
+    const allowed = answers.filter(({ status }) => status !== 429).length
+    if (allowed !== due) faults.push(`${label}: ${allowed} of ${attempts} allowed, expected ${due}`)
+    for (const fault of new Set(answers.filter(({ status }) => status === 429).flatMap(checkRejection)))
       faults.push(`${label}: ${fault}`)
-    return letIn
+    return allowed
   }
 
   await target.restart(ENV)
@@ -50,19 +50,19 @@ export async function rateLimits({ target, size, random, say }: AttackContext): 
     path,
     headers: [['Origin', target.app], ...(cookie === undefined ? [] : [['Cookie', cookie] as const])],
   })
-  await flood('a user who provisions', () => post('/wallet/provision', target.alice.cookie), COUNT)
+  await flood('provisioning by one user', () => post('/wallet/provision', target.alice.cookie), COUNT)
   await flood(
-    'strangers who guess sessions',
+    'guessing sessions',
     (index) => ({ ...post('/sign/digest', `countersign-session=${index.toString(16).padStart(64, '0')}`) }),
     COUNT,
   )
-  // Each caller has a limit of its own.
+  // Each caller has a separate limit.
   await flood('another user', () => post('/wallet/provision', target.mallory.cookie), COUNT)
-  say('limits are exact; now behind a proxy')
+  say('limits are exact; continuing behind a proxy')
 
   await target.restart({ ...ENV, TRUSTED_PROXIES: '127.0.0.1' })
   const through = (chain: string, path = unknown()): Call => ({ path, headers: [['X-Forwarded-For', chain]] })
-  await flood('behind a proxy, with what the caller said before it', () => through(`${address()}, 203.0.113.9`), COUNT)
+  await flood('behind a proxy, with addresses added by the caller', () => through(`${address()}, 203.0.113.9`), COUNT)
   await flood('behind a proxy, another caller', () => through('203.0.113.10'), COUNT)
   await flood('behind a proxy, one /64', () => through(`2001:db8:1:2:${random.below(65535).toString(16)}::1`), COUNT)
   await flood('behind a proxy, IPv4 as IPv6', () => through('::ffff:203.0.113.9'), 0)
@@ -70,16 +70,16 @@ export async function rateLimits({ target, size, random, say }: AttackContext): 
     tried,
     figures: {
       limit: LIMIT,
-      'let in of each flood': COUNT,
-      'guesses at slugs let in': `${guesses} of ${attempts}`,
+      'allowed of each flood': COUNT,
+      'slug guesses allowed': `${guesses} of ${attempts}`,
       evaded: faults.length,
     },
     faults,
   }
 }
 
-function checkRefusal(answer: Answer): string[] {
+function checkRejection(answer: Answer): string[] {
   const wait = Number(answer.headers.get('retry-after'))
-  const isTold = wait >= 1 && wait <= 3600 && answer.headers.get('ratelimit-remaining') === '0'
-  return [...(isTold ? [] : ['429 does not say when to come back']), ...checkProblem({ method: 'GET' }, answer)]
+  const hasRetryAfter = wait >= 1 && wait <= 3600 && answer.headers.get('ratelimit-remaining') === '0'
+  return [...(hasRetryAfter ? [] : ['429 without a valid Retry-After']), ...checkProblem({ method: 'GET' }, answer)]
 }

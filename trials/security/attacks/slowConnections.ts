@@ -6,19 +6,19 @@ import type { HonestReport } from '../honestWorker.ts'
 import { compareHonest, type Honest, startHonest } from '../startHonest.ts'
 import type { Target } from '../startTarget.ts'
 
-/** How a slow caller keeps its connection: what it sends first, and what again and again. */
+/** A slow connection: the first bytes, and those sent repeatedly. */
 type Kind = {
   name: string
   first(target: Target): string
   drip?: string
-  /** Never reads, or a little at a time; the others read all that comes. */
+  /** Never reads, or reads a little at a time. Others read everything. */
   reads?: 'nothing' | 'little'
 }
 
 const DRIP_MS = 2000
-/** Beyond this, honest users are held up. The machine may be busy with other things, so it is no narrow bound. */
+/** Limit for the slowdown of honest users. Generous, because the machine may be busy otherwise. */
 const MOST_RATIO = 10
-/** More than the buffers of the system hold, so that the service itself has to keep what is not read. */
+/** Exceeds the system's buffers, so that the service has to hold unread answers. */
 const PIPELINED = 300
 
 const post = ({ port, app, alice }: Target, framing: string) =>
@@ -37,14 +37,14 @@ const KINDS: readonly Kind[] = [
 
 type Slow = { kind: Kind; socket: Socket; port: number; openedAt: number; cutAfterMs: number | undefined }
 
-/** Each of those who do not read makes the service write megabytes, so that fewer of them are enough. */
+/** Connections that don't read make the service write megabytes, so fewer are enough. */
 const LIMITS = {
   full: { each: 500, readers: 50, quietMs: 15_000, longestMs: 120_000, rounds: 2 },
-  // The limits of the service are longer than the tests may take: there only that honest users do not notice.
+  // The service's timeouts are longer than a test may take, so the short run only checks honest users.
   short: { each: 10, readers: 2, quietMs: 300, longestMs: 600, rounds: 1 },
 } as const
 
-/** Slow-loris: callers who hold connections by being slow in every way, while an honest user signs. */
+/** Slowloris: connections that are slow in every way, while an honest user signs. */
 export async function slowConnections({ target, size, say }: AttackContext): Promise<AttackResult> {
   const { quietMs, rounds } = LIMITS[size]
   const faults: string[] = []
@@ -58,9 +58,9 @@ export async function slowConnections({ target, size, say }: AttackContext): Pro
     const memory = [await target.memoryMb()]
     const opening: HonestReport = { signings: [], pings: [], failures: [] }
     const held: HonestReport = { signings: [], pings: [], failures: [] }
-    // A second round finds what the first one left behind.
+    // The second round shows the effects of the first one.
     for (let round = 0; round < rounds; round++) {
-      const seen = await hold({ target, size, say, honest })
+      const seen = await holdConnections({ target, size, say, honest })
       all.push(...seen.slows)
       memory.push(seen.memory)
       for (const name of ['signings', 'pings'] as const) {
@@ -71,15 +71,15 @@ export async function slowConnections({ target, size, say }: AttackContext): Pro
       held.failures.push(...seen.held.failures)
     }
     for (const failure of new Set([...opening.failures, ...held.failures])) {
-      faults.push(`an honest call failed meanwhile: ${failure}`)
+      faults.push(`an honest request failed meanwhile: ${failure}`)
     }
     const cuts: Record<string, string> = {}
     for (const { name } of KINDS) {
       const own = all.filter(({ kind }) => kind.name === name)
       const left = own.filter(({ cutAfterMs }) => cutAfterMs === undefined).length
-      if (size === 'full' && left > 0) faults.push(`${left} connections of ${name} were never cut`)
+      if (size === 'full' && left > 0) faults.push(`${left} connections of ${name} were never closed`)
       const times = own.map(({ cutAfterMs = 0 }) => cutAfterMs / 1000)
-      cuts[`${name}: cut after`] = left > 0 ? `${left} left` : `${Math.max(...times).toFixed(0)} s at most`
+      cuts[`${name}: closed after`] = left > 0 ? `${left} still open` : `at most ${Math.max(...times).toFixed(0)} s`
     }
     const [before, ...during] = memory
     const compared = compareHonest(quiet, held)
@@ -92,9 +92,9 @@ export async function slowConnections({ target, size, say }: AttackContext): Pro
       figures: {
         'honest success': compared.success,
         ...compared.figures,
-        'honest p99 while they are opened': burst.figures['honest p99'],
+        'honest p99 while connections are opened': burst.figures['honest p99'],
         ...cuts,
-        memory: `${before} MB before, ${during.join(' and ')} MB at most in each round`,
+        memory: `${before} MB before, at most ${during.join(' and ')} MB in each round`,
       },
       faults,
     }
@@ -105,27 +105,29 @@ export async function slowConnections({ target, size, say }: AttackContext): Pro
 
 type Held = {
   slows: Slow[]
-  /** While connections were opened, and while they were held. */
+  /** Reports of the honest user while connections were opened, and while they were held. */
   opening: HonestReport
   held: HonestReport
   memory: number
 }
 
-/** Opens them all, and waits until the service has cut each of them. */
-async function hold(parameters: Pick<AttackContext, 'target' | 'size' | 'say'> & { honest: Honest }): Promise<Held> {
+/** Opens all connections and waits until the service has closed them. */
+async function holdConnections(
+  parameters: Pick<AttackContext, 'target' | 'size' | 'say'> & { honest: Honest },
+): Promise<Held> {
   const { target, size, say, honest } = parameters
   const { each, readers, longestMs } = LIMITS[size]
   const slows: Slow[] = []
   let memory = 0
   const isLeft = ({ cutAfterMs }: Slow) => cutAfterMs === undefined
-  async function look() {
+  async function refresh() {
     memory = Math.max(memory, await target.memoryMb())
-    // Those who are opened after this look are not in it, and have not been cut for that.
+    // Connections opened after the read would look closed.
     const known = slows.filter(isLeft)
     const callers = await listCallers(target.port)
     for (const slow of known) if (!callers.has(slow.port)) slow.cutAfterMs = performance.now() - slow.openedAt
   }
-  const looking = setInterval(() => void look().catch(() => {}), 500)
+  const refreshing = setInterval(() => void refresh().catch(() => {}), 500)
   const dripping = setInterval(() => drip(slows), DRIP_MS)
   try {
     for (const kind of KINDS) {
@@ -133,15 +135,15 @@ async function hold(parameters: Pick<AttackContext, 'target' | 'size' | 'say'> &
       for (let index = 0; index < count; index++) slows.push(await open(target, kind))
     }
     const opening = await honest.take()
-    say(`${slows.length} slow connections were opened`)
+    say(`${slows.length} slow connections opened`)
     const startedAt = performance.now()
     while (slows.some(isLeft) && performance.now() - startedAt < longestMs) {
       await sleep(Math.min(longestMs, 5000))
-      if (size === 'full') say(`${slows.filter(isLeft).length} slow connections are left`)
+      if (size === 'full') say(`${slows.filter(isLeft).length} slow connections still open`)
     }
     return { slows, opening, held: await honest.take(), memory }
   } finally {
-    clearInterval(looking)
+    clearInterval(refreshing)
     clearInterval(dripping)
     for (const { socket } of slows) socket.destroy()
   }
@@ -153,7 +155,7 @@ function open(target: Target, kind: Kind): Promise<Slow> {
     socket.once('error', reject)
     socket.once('connect', () => {
       socket.off('error', reject)
-      // Being cut is what is waited for.
+      // The server is expected to close the connection.
       socket.on('error', () => {})
       if (kind.reads === undefined) socket.resume()
       socket.write(kind.first(target))
@@ -170,7 +172,7 @@ function drip(slows: readonly Slow[]) {
   }
 }
 
-/** Ports of the callers whose connections to a local port the system holds as established, on the side of the server. */
+/** Client ports of established connections to a local port, from the server's side. */
 async function listCallers(port: number): Promise<Set<number>> {
   const hex = port.toString(16).toUpperCase().padStart(4, '0')
   const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8').catch(() => '')))

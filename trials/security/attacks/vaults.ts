@@ -6,11 +6,11 @@ import { createWitness } from '../../../services/enclave/test/witness.ts'
 import { createDatabase, openQuery, type Query } from '../../openQuery.ts'
 import type { AttackContext, AttackResult } from '../attack.ts'
 import { callSign, createLarge, SIGNED, signHonestly, toCaller } from '../vaults/callSign.ts'
-import { askEnclave, listEnclaveTries, toHonestItem } from '../vaults/enclaveForgeries.ts'
+import { callSignItems, listEnclaveAttempts, toHonestItem } from '../vaults/enclaveForgeries.ts'
 import { listForgeries } from '../vaults/forgeApprovals.ts'
 import { approve, createPayment, readSession, setUpVaults, THRESHOLD_WEI, type Vaults } from '../vaults/setUpVaults.ts'
 
-/* Attacks on vaults. Nothing above the threshold may be signed: a signature is the one fault that counts. */
+/* Attacks on vaults. Signing anything above the threshold is a fault. */
 
 const AT_ONCE = 16
 
@@ -23,7 +23,7 @@ type Attempt = {
   add(name: string, outcome: string): void
 }
 
-/** Sets up vaults, has honest payments signed, runs the attack, and counts how its tries ended. */
+/** Sets up vaults, signs honest payments, runs the attack and counts the outcomes. */
 async function attackVaults(
   context: AttackContext,
   run: (attempt: Attempt) => Promise<string[]>,
@@ -49,7 +49,7 @@ async function attackVaults(
   }
 }
 
-/** A thief has the session of a vault's owner, and everything but the passkeys. */
+/** A thief has the owner's session and everything except the passkeys. */
 export const vaultStolenSession = (context: AttackContext) =>
   attackVaults(context, async ({ vaults, as, seen, add }) => {
     const { size, random, say } = context
@@ -63,7 +63,7 @@ export const vaultStolenSession = (context: AttackContext) =>
       }
       return [name, run] as const
     })
-    /** Other ways in than an approval that is none. */
+    /** Attacks other than invalid approvals. */
     const ways: Record<string, () => Promise<string>> = {
       'the metadata of a small payment'() {
         const { digest } = createLarge(random)
@@ -100,43 +100,43 @@ export const vaultStolenSession = (context: AttackContext) =>
       if (made % 1600 === 0 && made > 0) say(`${made} of ${most}`)
     }
     await signHonestly(as, vaults, 1)
-    // An attack that meets an internal error is not refused by a rule.
+    // An internal error is a fault too: a rule must reject the attack.
     const odd = ['internal', 'enclave_unavailable', 'attestation_invalid'].filter((code) => codes.has(code))
     return odd.map((code) => `answered ${code}`)
   })
 
-/** An operator runs other code in the place of the coordinator: it has every session, and asks the enclave for anything. */
+/** The operator replaces the coordinator's code: it has every session and can send the enclave any request. */
 export const vaultOwnCoordinator = (context: AttackContext) =>
   attackVaults(context, async ({ vaults, seen, add }) => {
     const { target, size, random, say } = context
     const session = await readSession(target, target.alice)
     const own = await readSession(target, target.mallory)
     const enclave = { url: target.backend.enclaveUrl, coordinator: createTestCoordinator() }
-    const tries = listEnclaveTries(vaults, { session, own, random, seen })
+    const tries = listEnclaveAttempts(vaults, { session, own, random, seen })
     const most = size === 'full' ? 4000 : 200
     const faults = await signApproved(enclave, vaults, session)
     for (let made = 0; made < most; made++) {
       const { name, make } = tries[made % tries.length] as (typeof tries)[number]
       const { item, policies } = make()
-      add(name, await askEnclave(enclave, item, policies))
+      add(name, await callSignItems(enclave, item, policies))
       if (made % 1000 === 0 && made > 0) say(`${made} of ${most}`)
     }
     return [...faults, ...(await signApproved(enclave, vaults, session))]
   })
 
-/** What has an approval must be signed, or refusals prove nothing. */
+/** An approved payment must be signed, or rejections prove nothing. */
 async function signApproved(
-  enclave: Parameters<typeof askEnclave>[0],
+  enclave: Parameters<typeof callSignItems>[0],
   vaults: Vaults,
   session: Awaited<ReturnType<typeof readSession>>,
 ): Promise<string[]> {
-  const outcome = await askEnclave(enclave, toHonestItem(vaults, session), [vaults.vault.text])
-  return outcome === SIGNED ? [] : [`what was approved is refused: ${outcome}`]
+  const outcome = await callSignItems(enclave, toHonestItem(vaults, session), [vaults.vault.text])
+  return outcome === SIGNED ? [] : [`approved payment rejected: ${outcome}`]
 }
 
 /**
- * Two enclaves with one root secret know nothing of each other. What one refuses the other must refuse, also where each is shown a part:
- * one approval each, the rules in only one of them, the same at the same time.
+ * Two enclaves with one root secret share no other state. Both must reject what one rejects, even if each gets only a part: one approval
+ * each, the rules in only one of them, or the same request at once.
  */
 export const vaultSecondEnclave = (context: AttackContext) =>
   attackVaults(context, async ({ vaults, seen, add }) => {
@@ -149,23 +149,23 @@ export const vaultSecondEnclave = (context: AttackContext) =>
     )
     const coordinator = createTestCoordinator()
     const enclaves = [enclaveUrl, second.url].map((url) => ({ url, coordinator }))
-    const askBoth = (name: string, make: (enclave: number) => { item: object; policies?: readonly string[] }) =>
+    const callBoth = (name: string, make: (enclave: number) => { item: object; policies?: readonly string[] }) =>
       Promise.all(
         enclaves.map(async (enclave, index) => {
           const { item, policies } = make(index)
-          add(name, await askEnclave(enclave, item, policies))
+          add(name, await callSignItems(enclave, item, policies))
         }),
       )
     try {
-      const tries = listEnclaveTries(vaults, { session, own, random, seen })
+      const tries = listEnclaveAttempts(vaults, { session, own, random, seen })
       const { twofold } = vaults
       for (let made = 0; made < (size === 'full' ? 1000 : 50); made++) {
         const { name, make } = tries[made % tries.length] as (typeof tries)[number]
         const { item, policies } = make()
-        // The second has seen no rules but those that it is sent.
-        await askBoth(name, (enclave) => ({ item, ...(enclave === made % 2 && policies && { policies }) }))
+        // The other enclave knows only the rules that it was sent.
+        await callBoth(name, (enclave) => ({ item, ...(enclave === made % 2 && policies && { policies }) }))
         const payment = createLarge(random)
-        await askBoth('one approval of two for each enclave', (by) => ({
+        await callBoth('one approval of two per enclave', (by) => ({
           item: {
             kind: 'transaction',
             statementVersion: 2,
@@ -184,9 +184,9 @@ export const vaultSecondEnclave = (context: AttackContext) =>
     }
   })
 
-/** What an operator can do to rows: the database's own rules do not bind its owner. */
+/** Changes to rows by the operator, who can bypass the database's constraints. */
 const EDITS: Record<string, (query: Query, vaults: Vaults) => Promise<unknown>> = {
-  'as it was before': async () => {},
+  unchanged: async () => {},
   'the vault under other rules': (query, { vault, open }) =>
     query('update wallets set policy_hash = $1 where address = $2', [toBytes(open.policyHash), toBytes(vault.address)]),
   'the vault under other rules, with the key of those': (query, { open, vault }) =>
@@ -201,7 +201,7 @@ const EDITS: Record<string, (query: Query, vaults: Vaults) => Promise<unknown>> 
 
 const toBytes = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
 
-/** The database is copied, used, and put back to the copy. Then its rows are changed, one thing after the other. */
+/** Copies the database, uses the original, then restores the copy with changed rows, one change after the other. */
 export const vaultOldDatabase = (context: AttackContext) =>
   attackVaults(context, async ({ vaults, as, add }) => {
     const { target, size, random, say } = context
@@ -217,7 +217,7 @@ export const vaultOldDatabase = (context: AttackContext) =>
         await backend.stopCoordinator('SIGTERM')
         const { query, close } = await openQuery(copyUrl)
         for (const table of ['wallets', 'policies']) await query(`alter table ${table} disable trigger all`)
-        // One wallet for each policy: the one that has it is in the way.
+        // Each policy has at most one wallet, so its wallet must go first.
         await query('delete from wallets where address = $1', [toBytes(vaults.open.address)])
         await change(query, vaults).finally(close)
         await backend.startCoordinator({ DATABASE_URL: copyUrl })
@@ -228,7 +228,7 @@ export const vaultOldDatabase = (context: AttackContext) =>
           const outcome = await callSign(as, { ...payment, wallet: vaults.vault.address, approvals })
           add(`${edit}: ${name}`, outcome)
         }
-        if (edit === 'as it was before') await signHonestly(as, vaults, 1)
+        if (edit === 'unchanged') await signHonestly(as, vaults, 1)
       }
       return []
     } finally {

@@ -2,12 +2,12 @@ import type { Approval, Hex, TxMetadata } from '@countersign/protocol'
 import type { Target } from '../startTarget.ts'
 import { approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
 
-/** What a signature is called among the codes of refusals. */
+/** The outcome of a signed request, used alongside error codes. */
 export const SIGNED = 'signed'
 
 type Signing = { digest: Hex; txMetadata: TxMetadata; wallet: Hex; approvals?: readonly Approval[] | undefined }
 
-/** Asks the coordinator as somebody with this cookie: `signed`, or the code of the refusal. */
+/** Requests a signature with this cookie. Returns `signed` or the error code. */
 export async function callSign(
   { call, app, cookie }: Pick<Target, 'call' | 'app'> & { cookie: string },
   body: Signing | object,
@@ -18,7 +18,7 @@ export async function callSign(
   return answer.status === 200 ? SIGNED : String(JSON.parse(answer.body).code)
 }
 
-/** What must be signed, or an attack on the rest says nothing. Gives approvals that were used. */
+/** Checks that honest payments are signed, since rejections would prove little otherwise. Returns the used approvals. */
 export async function signHonestly(
   as: Parameters<typeof callSign>[0],
   { vault }: Vaults,
@@ -33,13 +33,13 @@ export async function signHonestly(
       await callSign(as, { ...small, wallet: vault.address }),
       await callSign(as, { ...large, wallet: vault.address, approvals: [approval] }),
     ]
-    if (outcomes.some((outcome) => outcome !== SIGNED)) throw new Error(`honest payments are refused: ${outcomes}`)
+    if (outcomes.some((outcome) => outcome !== SIGNED)) throw new Error(`honest payments were rejected: ${outcomes}`)
     seen.push(approval)
   }
   return seen
 }
 
-/** Above what needs no approval. */
+/** A payment above the threshold, which needs an approval. */
 export function createLarge(random: { below(below: number): number }) {
   return createPayment(THRESHOLD_WEI + 1n + BigInt(random.below(2 ** 30)) ** 3n)
 }

@@ -8,17 +8,17 @@ import { type AttackedVault, approve, createPayment, THRESHOLD_WEI, type Vaults 
 
 export type Session = { sid: string; grant: string }
 
-/** An item that must not be signed, and texts of policies that are sent along. */
-export type EnclaveTry = { name: string; make(): { item: SignItem | object; policies?: readonly string[] } }
+/** An item that must not be signed, and policies to send with it. */
+export type EnclaveAttempt = { name: string; make(): { item: SignItem | object; policies?: readonly string[] } }
 
-/** How far a sample may lie ahead of the clock. */
+/** How far a sample's time may be ahead of the clock. */
 const TOLERANCE_MS = 65_000
 
-/** What code of an operator's own can ask the enclave for, with the session of the vault's owner and one of its own. */
-export function listEnclaveTries(
+/** Requests that an operator's own code can send to the enclave, with the sessions of the vault's owner and of another user. */
+export function listEnclaveAttempts(
   vaults: Vaults,
   parameters: { session: Session; own: Session; random: Choices; seen: readonly Approval[] },
-): EnclaveTry[] {
+): EnclaveAttempt[] {
   const { session, own, random, seen } = parameters
   const { vault, twin, open, twofold, scheduled } = vaults
   const large = () => createLarge(random)
@@ -36,7 +36,7 @@ export function listEnclaveTries(
   })
   const policies = [vault.text]
   const forged = listForgeries(vaults, { random, seen }).map(
-    ({ name, forge }): EnclaveTry => ({
+    ({ name, forge }): EnclaveAttempt => ({
       name,
       make() {
         const payment = large()
@@ -44,7 +44,7 @@ export function listEnclaveTries(
       },
     }),
   )
-  const one = (name: string, item: () => object, texts: readonly string[] = policies): EnclaveTry => ({
+  const one = (name: string, item: () => object, texts: readonly string[] = policies): EnclaveAttempt => ({
     name,
     make: () => ({ item: item(), policies: texts }),
   })
@@ -53,14 +53,14 @@ export function listEnclaveTries(
     one('other rules sent for the known address', () => toItem(toUse(vault)), [open.text]),
     one('no rules sent', () => toItem(toUse(vault)), []),
     one('the key of the vault under other rules', () => toItem(toUse({ ...open, keyId: vault.keyId })), [open.text]),
-    one('the key of the vault as that of a wallet', () => toItem({ keyId: vault.keyId })),
+    one("the key of the vault as a wallet's key", () => toItem({ keyId: vault.keyId })),
     one('a policy that is not canonical', () => toItem(toUse(vault)), [` ${vault.text}`]),
     one('the session of another owner', () => toItem({ ...toUse(vault), ...own })),
-    one('the session of another owner, with the vault of that one', () =>
-      toItem({ ...toUse({ ...twin, keyId: vault.keyId }), ...own }),
-    ),
+    one("another owner's session and vault", () => toItem({ ...toUse({ ...twin, keyId: vault.keyId }), ...own })),
     one('the grant of another session', () => toItem({ ...toUse(vault), grant: own.grant })),
-    one('a grant with a digit changed', () => toItem({ ...toUse(vault), grant: changeText(session.grant, random) })),
+    one('a grant with one changed character', () =>
+      toItem({ ...toUse(vault), grant: changeText(session.grant, random) }),
+    ),
     one('a statement of version 1', () => toItem({ ...toUse(vault), statementVersion: 1 })),
     one('the digest of another payment', () => ({ ...toItem(toUse(vault)), txMetadata: createPayment(1n).txMetadata })),
     one('approvals of another payment', () => {
@@ -72,8 +72,8 @@ export function listEnclaveTries(
       const approvals = [approve({ vault: twofold, digest: payment.digest, by: random.below(2) })]
       return toItem(toUse(twofold, approvals), payment)
     }, [twofold.text]),
-    one('before its time', () => toItem(toUse(scheduled)), [scheduled.text]),
-    one('before its time, with a sample of the future', () => {
+    one('before the schedule starts', () => toItem(toUse(scheduled)), [scheduled.text]),
+    one('before the schedule starts, with a sample from the future', () => {
       const witness = createWitness(Date.now() + TOLERANCE_MS + random.below(2 * 86_400_000))
       return toItem({ ...toUse(scheduled), witness })
     }, [scheduled.text]),
@@ -92,8 +92,8 @@ function changeText(text: string, random: Choices): string {
   return text.slice(0, at) + (text.charAt(at) === 'A' ? 'B' : 'A') + text.slice(at + 1)
 }
 
-/** Asks an enclave as a coordinator of one's own: `signed`, or why not. */
-export async function askEnclave(
+/** Sends a request to an enclave as a coordinator with its own code. Returns `signed` or the error. */
+export async function callSignItems(
   { url, coordinator }: { url: string; coordinator: TestCoordinator },
   item: object,
   policies: readonly string[] = [],
@@ -105,7 +105,7 @@ export async function askEnclave(
   return result === undefined ? 'no result' : 'error' in result ? result.error : SIGNED
 }
 
-/** As an honest coordinator would: above the threshold, with an approval. */
+/** An honest request: above the threshold, with an approval. */
 export function toHonestItem({ vault }: Vaults, session: Session, payment = createPayment(THRESHOLD_WEI + 1n)) {
   const approvals = [approve({ vault, digest: payment.digest })]
   const use = { keyId: vault.keyId, vault: { policy: vault.policyHash, approvals } }

@@ -1,17 +1,24 @@
 import type { Approval, Hex } from '@countersign/protocol'
 import type { Choices } from '../createChoices.ts'
-import { type AttackedVault, approve, createPayment, stranger, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
+import {
+  type AttackedVault,
+  approve,
+  createPayment,
+  THRESHOLD_WEI,
+  unknownPasskey,
+  type Vaults,
+} from './setUpVaults.ts'
 
-/** Approvals that are none for this digest of this vault. */
+/** Approvals that are invalid for this digest and vault. */
 export type Forgery = { name: string; forge(digest: Hex): readonly Approval[] | undefined }
 
-/** User present, but not verified. */
+/** User present but not verified. */
 const PRESENT_ONLY = 0x01
 const DAY_MS = 86_400_000
 
 /**
- * What a thief with the session has in the place of an approval: nothing, approvals of others, of other payments, other vaults and other
- * times, and what can be made of a real one by changing it. `seen` are approvals of payments that were signed.
+ * Approvals available to a thief with a session: none, those for other users, payments, vaults or times, and modified ones. `seen` contains
+ * approvals of signed payments.
  */
 export function listForgeries(
   { vault, twin, open }: Vaults,
@@ -31,39 +38,39 @@ export function listForgeries(
   return [
     { name: 'none', forge: () => undefined },
     { name: 'an empty list', forge: () => [] },
-    one('one that was used', () => random.pick(seen)),
-    one('of a small payment', () => approve({ vault, digest: createPayment(THRESHOLD_WEI).digest })),
+    one('a used approval', () => random.pick(seen)),
+    one('for a small payment', () => approve({ vault, digest: createPayment(THRESHOLD_WEI).digest })),
     one('for the vault of another user with the same policy', (digest) =>
       approve({ digest, vault: withRules(twin, vault) }),
     ),
     one('for another vault of the user', (digest) => approve({ digest, vault: withRules(open, open) })),
-    one('for other rules of this address', (digest) => approve({ digest, vault: withRules(vault, open) })),
-    one('that has ended', (digest) => approve({ digest, vault, expiresMs: Date.now() - 1 - random.below(DAY_MS) })),
-    one('for longer than a day', (digest) =>
+    one('for other rules with this address', (digest) => approve({ digest, vault: withRules(vault, open) })),
+    one('expired', (digest) => approve({ digest, vault, expiresMs: Date.now() - 1 - random.below(DAY_MS) })),
+    one('valid for more than a day', (digest) =>
       approve({ digest, vault, expiresMs: Date.now() + DAY_MS + 60_000 + random.below(DAY_MS) }),
     ),
-    one('with another end', (digest) => {
+    one('with a changed expiry', (digest) => {
       const approval = approve({ digest, vault })
       return { ...approval, expiresMs: approval.expiresMs + 1 + random.below(1000) }
     }),
-    one('of a message', (digest) => approve({ digest, vault, kind: 'message' })),
-    one('by a stranger', (digest) => approve({ digest, vault, passkey: stranger })),
+    one('for a message', (digest) => approve({ digest, vault, kind: 'message' })),
+    one('by an unknown passkey', (digest) => approve({ digest, vault, passkey: unknownPasskey })),
     one('as the other approver', (digest) => ({ ...approve({ digest, vault }), approver: 1 })),
-    one('as an approver who is none', (digest) => ({ ...approve({ digest, vault }), approver: 2 + random.below(9) })),
+    one('as an unknown approver', (digest) => ({ ...approve({ digest, vault }), approver: 2 + random.below(9) })),
     {
-      name: 'the same twice, the second as the other',
+      name: 'the same approval for both approvers',
       forge(digest) {
         const approval = approve({ digest, vault })
         return [approval, { ...approval, approver: 1 }]
       },
     },
-    changed('of another page', { clientData: { origin: 'https://evil.example' } }),
-    changed('of another site', { rpId: 'evil.example' }),
+    changed('from another page', { clientData: { origin: 'https://evil.example' } }),
+    changed('from another site', { rpId: 'evil.example' }),
     changed('inside a frame', { clientData: { crossOrigin: true } }),
-    changed('at a registration', { clientData: { type: 'webauthn.create' } }),
-    changed('by somebody who was not verified', { flags: PRESENT_ONLY }),
+    changed('from a registration', { clientData: { type: 'webauthn.create' } }),
+    changed('without user verification', { flags: PRESENT_ONLY }),
     changed('with two challenges', { clientDataText: (text) => text.replace('{', '{"challenge":"AA",') }),
-    one('with a digit changed', (digest) => changeDigit(approve({ digest, vault }), random)),
+    one('with one changed digit', (digest) => changeDigit(approve({ digest, vault }), random)),
   ]
 }
 

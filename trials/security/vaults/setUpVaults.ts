@@ -15,24 +15,22 @@ import { createVault } from '../../createVault.ts'
 import { createQuickPasskey } from '../../quickPasskey.ts'
 import type { Target } from '../startTarget.ts'
 
-/* Vaults to attack: those of the honest one, and those of the one who attacks. */
+/* Vaults to attack: those of an honest user and of an attacker. */
 
-/** Up to this, nobody is asked. */
+/** Payments up to this amount need no approval. */
 export const THRESHOLD_WEI = 10n ** 17n
 const HOUR_MS = 3_600_000
 
-const [first, second, stranger] = [1, 2, 3].map((seed) => createQuickPasskey({ seed, rpId: 'vault.example' })) as [
-  Passkey,
-  Passkey,
-  Passkey,
-]
+const [first, second, unknownPasskey] = [1, 2, 3].map((seed) =>
+  createQuickPasskey({ seed, rpId: 'vault.example' }),
+) as [Passkey, Passkey, Passkey]
 
-export { stranger }
+export { unknownPasskey }
 
 const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: String(10n ** 16n) } as const
 const ANY_VALUE = String(2n ** 256n - 1n)
 
-/** Small payments freely, larger ones with one of two passkeys. */
+/** Small payments without approval, larger ones with one of two passkeys. */
 const limited = createPolicy({
   version: 1,
   log: null,
@@ -43,7 +41,7 @@ const limited = createPolicy({
   ],
 })
 
-/** Rules that ask nobody, as a thief would have them. */
+/** Rules without approvals, as a thief would prefer. */
 const open = createPolicy({
   version: 1,
   log: null,
@@ -51,7 +49,7 @@ const open = createPolicy({
   rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 0 }],
 })
 
-/** Whatever it pays, with both passkeys. */
+/** All payments need both passkeys. */
 const twofold = createPolicy({
   version: 1,
   log: null,
@@ -59,7 +57,7 @@ const twofold = createPolicy({
   rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 2 }],
 })
 
-/** One payment a day, from 2100 on. */
+/** One payment a day, starting in 2100. */
 const scheduled = createPolicy({
   version: 1,
   time: [{ kind: 'satellite', key: satelliteKey }],
@@ -71,25 +69,25 @@ const scheduled = createPolicy({
 
 export type AttackedVault = VaultInfo & {
   policy: Policy
-  /** The policy as the enclave takes it. */
+  /** The policy in the form that the enclave accepts. */
   text: string
   keyId: string
 }
 
 export type Vaults = {
-  /** Alice's, whose money it is. */
+  /** Alice's vault, the target. */
   vault: AttackedVault
-  /** Mallory's, under the same rules. */
+  /** Mallory's vault with the same rules. */
   twin: AttackedVault
-  /** Alice's own too, under rules that ask nobody. */
+  /** Alice's vault without approvals. */
   open: AttackedVault
-  /** Alice's, which pays with two approvals only. */
+  /** Alice's vault that needs two approvals. */
   twofold: AttackedVault
-  /** Alice's, which pays nothing for many years. */
+  /** Alice's vault that pays nothing before 2100. */
   scheduled: AttackedVault
 }
 
-/** Asked again, the same vaults. */
+/** Idempotent: returns the same vaults again. */
 export async function setUpVaults({ alice, mallory, query }: Target): Promise<Vaults> {
   const create = async ({ post }: TestUser, policy: Policy): Promise<AttackedVault> => {
     const info = await createVault({ post, query }, policy)
@@ -107,19 +105,19 @@ export async function setUpVaults({ alice, mallory, query }: Target): Promise<Va
   }
 }
 
-/** What an operator has of a session: its secret, from the cookie, and its grant, from the database. */
+/** The parts of a session available to the operator: its secret from the cookie and its grant from the database. */
 export async function readSession({ query }: Pick<Target, 'query'>, { cookie }: TestUser) {
   const sid = cookie.split('=')[1] ?? ''
   const [row] = await query(`select grant_token as grant from sessions where sid_hash = sha256(decode($1, 'hex'))`, [
     sid,
   ])
-  if (row === undefined) throw new Error('there is no such session')
+  if (row === undefined) throw new Error('session not found')
   return { sid, grant: String(row.grant) } satisfies Partial<OpenSessionResponse>
 }
 
-type Approving = {
+type ApproveParameters = {
   digest: Hex
-  /** The place of the approver in the policy. */
+  /** Index of the approver in the policy. */
   by?: number
   vault: Pick<AttackedVault, 'address' | 'policyHash' | 'policy'>
   kind?: ApprovalKind
@@ -128,7 +126,7 @@ type Approving = {
   changes?: AssertionChanges
 }
 
-/** As the first of the approvers gives it, unless told. */
+/** Creates an approval, by default of the first approver. */
 export function approve({
   digest,
   vault,
@@ -137,7 +135,7 @@ export function approve({
   passkey,
   changes,
   ...rest
-}: Approving): Approval {
+}: ApproveParameters): Approval {
   const { expiresMs = Date.now() + HOUR_MS } = rest
   const owner = first.approver.publicKey === vault.policy.approvers[by]?.publicKey ? first : second
   const request = {
@@ -150,7 +148,7 @@ export function approve({
   return (passkey ?? owner).approve(request, by, changes)
 }
 
-/** A payment that was never asked for before: of so many nonces no two meet. */
+/** A payment with a random nonce, so that it wasn't requested before. */
 export function createPayment(valueWei: bigint): { txMetadata: TxMetadata; digest: Hex } {
   const txMetadata = createTx(Math.floor(Math.random() * 2 ** 48), { value: String(valueWei) })
   return { txMetadata, digest: toDigest(txMetadata) }
