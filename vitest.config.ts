@@ -35,7 +35,7 @@ const exclude = ['**/node_modules/**', '**/dist/**', ...(isX64 ? [] : ['**/*.x64
 // here until somebody has looked.
 const processFiles = [
   'apps/verifier/src/cli.test.ts',
-  'packages/testing/src/!(localPeople).test.ts',
+  'packages/testing/src/!(localAccounts).test.ts',
   'packages/testing/src/stack/!(scope).test.ts',
   '{packages,apps}/*/test/*.test.ts',
   'packages/service/src/runService.test.ts',

@@ -76,7 +76,7 @@ describe('npm run dev, when it cannot go on', () => {
     const { start, ports } = await startAlone({ args })
     const dev = start()
     expect(await dev.ended).toBe(1)
-    const fault = dev.output.lastIndexOf('The coordinator ended with 1. Its last lines:')
+    const fault = dev.output.lastIndexOf('The coordinator exited with code 1. Its last lines:')
     expect(dev.output.slice(fault + 1).join('\n')).toMatch(/^ {2}Could not start {2}reason=/m)
     expect(dev.output.join('\n')).toContain('Stopped the enclave')
     expect(dev.output.join('\n')).not.toContain('Ctrl-C')

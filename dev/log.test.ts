@@ -132,7 +132,7 @@ describe('npm run dev -- --log', () => {
 
       process.kill(witness.pid, 'SIGKILL')
       expect(await dev.ended).toBe(1)
-      const fault = dev.output.lastIndexOf('The witness w2 was ended by SIGKILL. Its last lines:')
+      const fault = dev.output.lastIndexOf('The witness w2 was killed by SIGKILL. Its last lines:')
       expect(dev.output.slice(fault).join('\n')).toContain('Started the witness')
       expect(dev.output.join('\n')).toMatch(/Stopped the coordinator.*Stopped the enclave/s)
       await expect(fetch(`http://127.0.0.1:${ports.enclave}/health`)).rejects.toThrow()

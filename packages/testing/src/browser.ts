@@ -4,9 +4,9 @@ type Init = { method?: string; headers?: Record<string, string>; body?: string }
 
 const MAX_REDIRECTS = 20
 
-/** As much of a browser as a sign-in needs: cookies by host, and redirects followed one by one. */
+/** The parts of a browser that a sign-in needs: cookies by host and redirects. */
 export function createTestBrowser() {
-  // Cookies do not know ports, so that those of all services on localhost share a jar, as in a real browser.
+  // Cookies ignore ports, so all services on localhost share a jar, as in a real browser.
   const jars = new Map<string, Map<string, string>>()
 
   function jarOf(host: string): Map<string, string> {
@@ -48,19 +48,21 @@ export function createTestBrowser() {
   return {
     request,
     cookies: (host: string): ReadonlyMap<string, string> => jarOf(host),
-    /** Follows redirects until an answer that is none; answers it with its URL. */
+    /** Follows redirects. Returns the final response with its URL. */
     async navigate(start: string | URL): Promise<{ url: URL; response: Response }> {
       for await (const { url, response, next } of follow(start)) if (next === undefined) return { url, response }
-      throw new Error('no answer')
+      throw new Error('redirects ended without a response')
     },
-    /** Follows redirects up to one that leaves to `origin`, without going there: where an app would be. */
+    /** Follows redirects up to one that leads to `origin`, and returns its URL without requesting it. */
     async navigateUntil(start: string | URL, origin: string): Promise<URL> {
       for await (const { url, response, next } of follow(start)) {
         if (next?.origin === origin) return next
         if (next === undefined)
-          throw new Error(`ended at ${url.pathname} with ${response.status}: ${await response.text()}`)
+          throw new Error(
+            `expected a redirect to ${origin}, got ${response.status} from ${url.pathname}: ${await response.text()}`,
+          )
       }
-      throw new Error('never got there')
+      throw new Error(`expected a redirect to ${origin}`)
     },
   }
 }

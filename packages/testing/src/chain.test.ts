@@ -4,7 +4,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type LocalChain, type StartChainOptions, startChain } from './chain.ts'
 
-/** PUSH0 PUSH0 REVERT, deployed by code that copies it from its own end. */
+/** PUSH0 PUSH0 REVERT, with deployment code that copies it from its end. */
 const REVERTING = '0x6003600a5f3960035ff35f5ffd'
 
 async function start(options?: StartChainOptions): Promise<LocalChain> {
@@ -23,7 +23,7 @@ function senderOf({ url, accounts }: LocalChain, index = 0) {
 
 const post = ({ url }: LocalChain, body: string) => fetch(url, { method: 'POST', body })
 
-test('a transaction that reverts is mined, as on a public node, and a call answers with an error', async () => {
+test('mines a transaction that reverts, and returns an error for such a call', async () => {
   const chain = await start()
   const reader = readerOf(chain)
   const created = await senderOf(chain).deployContract({ chain: null, abi: [], bytecode: REVERTING })
@@ -35,7 +35,7 @@ test('a transaction that reverts is mined, as on a public node, and a call answe
   await expect(reader.call({ to })).rejects.toThrow('reverted')
 })
 
-test('stop frees the port, also of clients that stay connected; a restart there begins anew', async () => {
+test('stop frees the port despite connected clients, and a restart begins a new chain', async () => {
   const first = await start()
   const port = Number(new URL(first.url).port)
   await first.mine(2)
@@ -51,19 +51,19 @@ test('stop frees the port, also of clients that stay connected; a restart there 
   expect(await readerOf(second).getBlockNumber()).toBe(0n)
 })
 
-test('a port that is taken is an error of startChain', async () => {
+test('startChain rejects when the port is taken', async () => {
   const { url } = await start()
   await expect(startChain({ port: Number(new URL(url).port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
 })
 
-test('who stands before the node has it first, and answers in its place', async () => {
+test('wrap can call the node first and answer in its place', async () => {
   const heights: unknown[] = []
   const chain = await start({
     async wrap(node, accounts) {
       await node('evm_mine', [])
       heights.push(await node('eth_blockNumber', []), accounts.length)
       return async (method, params) => {
-        if (method === 'evm_mine') throw Object.assign(new Error('not here'), { code: -32004 })
+        if (method === 'evm_mine') throw Object.assign(new Error('not supported'), { code: -32004 })
         return node(method, params)
       }
     },
@@ -71,12 +71,12 @@ test('who stands before the node has it first, and answers in its place', async 
   expect(heights).toEqual(['0x1', 10])
   const response = await post(chain, '[{"id":1,"method":"evm_mine"},{"id":2,"method":"eth_blockNumber"}]')
   expect(await response.json()).toEqual([
-    { jsonrpc: '2.0', id: 1, error: { code: -32004, message: 'not here' } },
+    { jsonrpc: '2.0', id: 1, error: { code: -32004, message: 'not supported' } },
     { jsonrpc: '2.0', id: 2, result: '0x1' },
   ])
 })
 
-test('further paths answer for themselves', async () => {
+test('routes answer requests to other paths', async () => {
   const chain = await start({ routes: { '/echo': async (body) => ({ status: 418, body: { body } }) } })
   const response = await fetch(`${chain.url}/echo`, { method: 'POST', body: 'hello' })
   expect([response.status, await response.json()]).toEqual([418, { body: 'hello' }])
@@ -85,12 +85,12 @@ test('further paths answer for themselves', async () => {
   expect(await other.json()).toMatchObject({ result: '0x7a69' })
 })
 
-test('blocks have the time of the clock, also where the node took long to load', async () => {
+test('blocks follow the clock, even if the node took long to load', async () => {
   const startedAt = Date.now()
   vi.useFakeTimers({ toFake: ['Date'], now: startedAt - 60_000 })
   onTestFinished(() => void vi.useRealTimers())
   const chain = await start({
-    // Called when the node is there.
+    // Called once the node is ready.
     async wrap(node) {
       vi.useRealTimers()
       return node

@@ -7,21 +7,21 @@ import { loadHardhat } from './hardhat.ts'
 import { type Listening, listen } from './listen.ts'
 
 export type StartChainOptions = {
-  /** 31337 by default. */
+  /** Default: 31337. */
   chainId?: number
-  /** On loopback; a free one by default. */
+  /** Port on loopback. Default: a free one. */
   port?: number
-  /** When blocks are made: one for each transaction (`auto`, the default), or by `mine` alone. */
+  /** When to mine blocks: for each transaction (`auto`, the default), or only on `mine`. */
   mining?: 'auto' | 'manual'
-  /** When block 0 is dated, in seconds; now by default. The clock of the chain starts there. */
+  /** Time of block 0 in seconds, where the chain's clock starts. Default: now. */
   genesisTimestamp?: number
-  /** Stands between callers and the node: is given the node before the port opens, and answers what is served instead. */
+  /** Wraps the node before the port opens. Callers are served by the returned function. */
   wrap?: (node: NodeRequest, accounts: readonly ChainAccount[]) => Promise<NodeRequest>
-  /** Further paths, each of which answers the body of a POST; all others are JSON-RPC. */
+  /** Handlers for POST requests to other paths. All other paths are JSON-RPC. */
   routes?: Readonly<Record<string, ChainRoute>>
 }
 
-/** A call of the node. Errors may carry a number as `code`, as JSON-RPC has them. */
+/** A call of the node. Errors may have a numeric JSON-RPC `code`. */
 export type NodeRequest = (method: string, params: unknown[]) => Promise<unknown>
 
 type ChainRoute = (body: string) => Promise<{ status: number; body: unknown }>
@@ -35,8 +35,8 @@ const BALANCE_WEI = 10_000n * 10n ** 18n
 const MAX_REQUEST_BYTES = 16 * 1024 * 1024
 
 /**
- * A real EVM node in this process, each call its own chain. It answers as public nodes do: a transaction that reverts is mined
- * and has a receipt that says so, where hardhat alone would answer the sender with an error.
+ * Starts a real EVM node in this process, with a new chain. It behaves like public nodes: a transaction that reverts is mined with a receipt,
+ * while Hardhat would return an error to the sender.
  */
 export async function startChain(options: StartChainOptions = {}) {
   const { chainId = 31337, port = 0, mining = 'auto', genesisTimestamp, wrap } = options
@@ -48,7 +48,7 @@ export async function startChain(options: StartChainOptions = {}) {
   let listening: Listening
   try {
     if (wrap) node = await wrap(node, accounts)
-    // Block 0 is dated before the node is loaded, which takes seconds on a busy machine.
+    // Block 0 is dated before the node has loaded, which takes seconds on a busy machine.
     if (genesisTimestamp === undefined) await catchUp(node)
     listening = await listen(server, port)
   } catch (error) {
@@ -63,16 +63,16 @@ export async function startChain(options: StartChainOptions = {}) {
   }
 
   return {
-    /** JSON-RPC over HTTP, for browsers too. */
+    /** JSON-RPC over HTTP, with CORS. */
     url: listening.url,
     chainId,
-    /** Each with 10,000 ether. Their keys are public: they are those of every hardhat and anvil node. */
+    /** Each with 10,000 ether. Their private keys are public, the same as in every Hardhat and Anvil node. */
     accounts: accounts as readonly ChainAccount[],
-    /** Makes blocks at once; the first takes what is pending. */
+    /** Mines blocks immediately. The first one takes the pending transactions. */
     async mine(count = 1) {
       await connection.provider.request({ method: 'hardhat_mine', params: [toHex(count)] })
     },
-    /** Ends the node; what it knew is gone, and its port is free. */
+    /** Stops the node, which frees its port and discards its chain. */
     stop() {
       stopping ??= stop()
       return stopping
@@ -91,30 +91,30 @@ async function connect(parameters: ConnectParameters): Promise<NetworkConnection
   const local = {
     type: 'edr-simulated' as const,
     chainType: 'l1' as const,
-    // Named, so that gas does not change with hardhat's idea of the newest.
+    // Fixed, so that gas doesn't change with Hardhat's default.
     hardfork: 'osaka',
     chainId,
     networkId: chainId,
     mining: { auto: mining === 'auto', interval: 0 },
     accounts: accounts.map(({ privateKey }) => ({ privateKey, balance: BALANCE_WEI })),
     throwOnTransactionFailures: false,
-    // Else each of many blocks in a second is dated a second later, and the chain runs ahead of the clock.
+    // Otherwise each of several blocks in a second is dated a second later, and the chain gets ahead of the clock.
     allowBlocksWithSameTimestamp: true,
     ...(genesisTimestamp === undefined ? {} : { initialDate: new Date(genesisTimestamp * 1000) }),
   }
-  // Hardhat wants the folder of some package; it only looks for artifacts there, and finds none.
+  // Hardhat requires a package folder, but only searches it for artifacts. There are none.
   const hardhat = await createHardhatRuntimeEnvironment({ networks: { local } }, {}, import.meta.dirname)
   return (await hardhat.network.create({ network: 'local', chainType: 'l1' })) as unknown as NetworkConnection
 }
 
-/** The chain's clock goes on from its last block; the time since then is to have passed. */
+/** The chain's clock continues from its last block, so this adds the time since then. */
 export async function catchUp(node: NodeRequest): Promise<void> {
   const pending = (await node('eth_getBlockByNumber', ['pending', false])) as { timestamp: Hex }
   const behind = Math.floor(Date.now() / 1000) - hexToNumber(pending.timestamp)
   if (behind > 0) await node('evm_increaseTime', [behind])
 }
 
-/** The parent is derived once: its seed takes thousands of hashes. */
+/** Derives the parent once, since its seed takes thousands of hashes. */
 function deriveAccounts(): ChainAccount[] {
   const parent = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'/0" }).getHdKey()
   return Array.from({ length: 10 }, (_, index) => {
@@ -127,7 +127,7 @@ function deriveAccounts(): ChainAccount[] {
 
 type RpcRequest = { id?: unknown; method: string; params?: unknown[] }
 
-// A page of the web app, on another port, may call; nothing here is worth keeping from it.
+// Allows pages on other ports, such as the web app. Nothing here is confidential.
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST',
@@ -136,7 +136,7 @@ const CORS = {
 
 type Served = { node: NodeRequest; routes: ReadonlyMap<string, ChainRoute> }
 
-/** Hardhat's own server can neither say that a port is taken nor close while a client is connected. */
+/** Replaces Hardhat's server, which doesn't report a taken port and can't close while a client is connected. */
 async function answer({ node, routes }: Served, request: IncomingMessage, response: ServerResponse) {
   if (request.method === 'OPTIONS') return void response.writeHead(204, CORS).end()
   if (request.method !== 'POST') return void response.writeHead(405, { ...CORS, allow: 'POST' }).end()
@@ -146,7 +146,7 @@ async function answer({ node, routes }: Served, request: IncomingMessage, respon
     const { status, body } = route ? await route(text) : { status: 200, body: await toAnswer(node, text) }
     response.writeHead(status, { ...CORS, 'content-type': 'application/json' }).end(JSON.stringify(body))
   } catch {
-    // The client has gone, or sent more than any transaction needs.
+    // The client disconnected, or sent an oversized request.
     response.destroy()
   }
 }
@@ -180,7 +180,7 @@ function isRpcRequest(value: unknown): value is RpcRequest {
   return typeof value.method === 'string' && (!('params' in value) || Array.isArray(value.params))
 }
 
-/** Nodes answer a call that reverts with its data as plain hex, where clients look for it. */
+/** Nodes return the data of a reverted call as plain hex, where clients expect it. */
 function toFailure(id: unknown, code: number, message: string, data?: unknown) {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } }
 }

@@ -5,7 +5,7 @@ import { listen } from './listen.ts'
 export type DrandRelay = Awaited<ReturnType<typeof startDrandRelay>>
 
 /**
- * A relay of a simulated drand network on loopback, `GET /CHAINHASH/public/latest`. Its rounds are really signed.
+ * Starts a relay of a simulated drand network on loopback, `GET /CHAINHASH/public/latest`. Its signatures are real.
  *
  * @example
  * const relay = await startDrandRelay(createSimulatedBeacon())
@@ -28,13 +28,13 @@ export async function startDrandRelay(
   const { url, stop } = await listen(server)
   return {
     url,
-    /** The beacon as `ENTROPY_DRAND` names it. */
+    /** The beacon in the form of `ENTROPY_DRAND`. */
     setting: [beacon.chainHash, beacon.key, beacon.genesisS, beacon.periodS].join(':'),
-    /** From the next request on: this as JSON, or 503 for `down`. Without an answer it relays again. */
+    /** Sets the answer to all further requests: a JSON value, or 503 for `down`. Undefined resumes relaying. */
     setAnswer(next?: unknown) {
       answer = next
     },
-    /** Requests so far, whatever the answer was. */
+    /** Number of requests, including failed ones. */
     get requests() {
       return requests
     },

@@ -1,10 +1,10 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Debian has some where only root's PATH leads. */
+/** Debian installs some programs in folders that are only in root's PATH. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
 
-/** Where a program is that can be run; undefined where it is not. */
+/** Path of an executable program; undefined if it isn't installed. */
 export function findProgram(name: string): string | undefined {
   return FOLDERS.map((folder) => join(folder, name)).find(isExecutable)
 }

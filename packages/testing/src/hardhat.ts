@@ -6,8 +6,8 @@ type Hardhat = typeof import('hardhat/hre')
 let loading: Promise<Hardhat> | undefined
 
 /**
- * Hardhat as a library. Its `hardhat-zod-utils` takes whichever zod lies beside it, which is the zod 4 of other packages;
- * hardhat's own zod 3 can then read no configuration. So it is given hardhat's.
+ * Loads Hardhat as a library. Its `hardhat-zod-utils` would resolve the zod 4 of other packages, with which Hardhat's own zod 3 can't read a
+ * configuration. So this makes it resolve Hardhat's zod.
  */
 export function loadHardhat(): Promise<Hardhat> {
   loading ??= load()
@@ -15,10 +15,10 @@ export function loadHardhat(): Promise<Hardhat> {
 }
 
 async function load(): Promise<Hardhat> {
-  // Hardhat would otherwise report its use to its makers, from a terminal.
+  // Disables telemetry, which Hardhat otherwise sends when started from a terminal.
   process.env.HARDHAT_DISABLE_TELEMETRY = 'true'
   const hardhat = pathToFileURL(createRequire(import.meta.url).resolve('hardhat/package.json')).href
-  // It stays: hardhat loads its parts when it first needs them.
+  // The hook stays registered, because Hardhat loads its parts on first use.
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const isMisled = specifier === 'zod' && context.parentURL?.includes('/hardhat-zod-utils/') === true

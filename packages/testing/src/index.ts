@@ -17,7 +17,7 @@ export {
 export { findProgram } from './findProgram.ts'
 export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from './ipfs.ts'
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
-export type { OidcAccount } from './localPeople.ts'
+export type { OidcAccount } from './localAccounts.ts'
 export {
   type OidcProviderParameters,
   type RunningOidcProvider,
@@ -26,7 +26,7 @@ export {
 export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from './pcs.ts'
 export { findFreePorts } from './ports.ts'
 export { removePostgres, type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
-export { askPostgres, connectPostgres, type PostgresClient } from './postgresClient.ts'
+export { connectPostgres, type PostgresClient, queryPostgres } from './postgresClient.ts'
 export {
   type Account,
   findAccount,

@@ -5,13 +5,13 @@ import { CID } from 'multiformats/cid'
 import { create as createDigest } from 'multiformats/hashes/digest'
 import { listen } from './listen.ts'
 
-/** How a pin service can misbehave. */
+/** Ways in which a pin service can misbehave. */
 export type PinServiceFault =
   /** Resets every connection. */
   | 'down'
   /** Answers late. */
   | 'slow'
-  /** Holds the block, and cuts the connection before it says so. */
+  /** Stores the block, but resets the connection before it answers. */
   | 'reset-after-accept'
   /** Answers 500. */
   | 'error'
@@ -19,26 +19,26 @@ export type PinServiceFault =
   | 'refused'
   /** Answers 429. */
   | 'busy'
-  /** Names another CID for what it was given. */
+  /** Returns a different CID. */
   | 'wrong-cid'
-  /** Gives back all but the last byte. */
+  /** Returns all but the last byte. */
   | 'truncated'
-  /** Gives back bytes with one bit turned. */
+  /** Returns bytes with one bit flipped. */
   | 'flipped'
-  /** Gives back more than any block may have. */
+  /** Returns more bytes than a block may have. */
   | 'endless'
-  /** Says that it holds what it was given, and does not. */
+  /** Reports success without storing the block. */
   | 'forgets'
-  /** Answers what is no JSON. */
+  /** Answers with invalid JSON. */
   | 'garbage'
 
-/** Where a pin service that speaks the Pinning Service API says a pin stands. */
+/** Status of a pin in the Pinning Service API. */
 type PinStatus = 'queued' | 'pinning' | 'pinned' | 'failed'
 
 export type StartPinServiceParameters = {
-  /** The bearer token that it asks for. Unset: none. */
+  /** Required bearer token. Default: none. */
   token?: string
-  /** Unset: any that is free. */
+  /** Default: a free one. */
   port?: number
 }
 
@@ -49,21 +49,21 @@ export type FakePinata = Awaited<ReturnType<typeof startFakePinata>>
 const RAW = 0x55
 const DAG_PB = 0x70
 const SHA2_256 = 0x12
-/** Larger files are cut, so that their root is a node with links and no raw block. */
+/** Larger files are split, so that their root is a node with links instead of a raw block. */
 const CHUNK_LENGTH = 262_144
 const ENDLESS_LENGTH = 4_194_304
 const MAX_FORM_BYTES = 16_777_216
 
 /**
- * A Kubo node on loopback: its RPC API with `block/put`, `block/get` and `pin/ls`, and its gateway. It keeps blocks in memory and can
- * misbehave.
+ * Starts a Kubo node on loopback, with `block/put`, `block/get` and `pin/ls` of its RPC API, and its gateway. It keeps blocks in memory and
+ * can misbehave.
  *
  * @example
  * const kubo = await startFakeKubo()
  * kubo.setFault('forgets')
  */
 export function startFakeKubo(parameters: StartPinServiceParameters = {}) {
-  return startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
+  return startPinService(parameters, async ({ request, url, blocks, fault, store }) => {
     const failed = (message: string) => toJson(500, { Message: message, Code: 0, Type: 'error' })
     if (request.method === 'GET' && url.pathname.startsWith('/ipfs/')) return toBlock(blocks, url, fault)
     if (parameters.token !== undefined && !isAuthorized(request, parameters.token)) return { status: 403, body: '' }
@@ -75,7 +75,7 @@ export function startFakeKubo(parameters: StartPinServiceParameters = {}) {
         const isRaw = url.searchParams.get('cid-codec') === 'raw' && url.searchParams.get('mhtype') === 'sha2-256'
         if (files.length === 0) return toJson(400, { Message: 'file argument is required', Code: 1, Type: 'error' })
         const lines = files.map((bytes) => {
-          const Key = hold(toCid(isRaw ? RAW : DAG_PB, bytes), bytes)
+          const Key = store(toCid(isRaw ? RAW : DAG_PB, bytes), bytes)
           return `${JSON.stringify({ Key, Size: bytes.length })}\n`
         })
         return { status: 200, body: lines.join(''), type: 'application/json' }
@@ -88,10 +88,10 @@ export function startFakeKubo(parameters: StartPinServiceParameters = {}) {
       }
       case '/api/v0/block/get': {
         const bytes = blocks.get(cid)
-        // Online, a node goes on looking for as long as it is let.
+        // An online node keeps searching until the client gives up.
         if (bytes === undefined && url.searchParams.get('offline') !== 'true') return undefined
         if (bytes === undefined) return failed(`block was not found locally (offline): ipld: could not find ${cid}`)
-        return { status: 200, body: spoil(bytes, fault), type: 'text/plain' }
+        return { status: 200, body: corrupt(bytes, fault), type: 'text/plain' }
       }
       default:
         return { status: 404, body: '404 page not found\n' }
@@ -100,8 +100,8 @@ export function startFakeKubo(parameters: StartPinServiceParameters = {}) {
 }
 
 /**
- * Pinata on loopback, all in one place: uploads (`POST /v3/files`), a gateway (`GET /ipfs/CID`) and the IPFS Pinning Service
- * API (`GET /psa/pins`). It keeps blocks in memory and can misbehave.
+ * Starts Pinata on loopback, at one address: uploads (`POST /v3/files`), a gateway (`GET /ipfs/CID`) and the IPFS Pinning Service API (`GET
+ * /psa/pins`). It keeps blocks in memory and can misbehave.
  *
  * @example
  * const pinata = await startFakePinata({ token: 'a token' })
@@ -109,7 +109,7 @@ export function startFakeKubo(parameters: StartPinServiceParameters = {}) {
  */
 export async function startFakePinata(parameters: StartPinServiceParameters = {}) {
   let pinStatus: PinStatus = 'pinned'
-  const service = await startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
+  const service = await startPinService(parameters, async ({ request, url, blocks, fault, store }) => {
     const { pathname, searchParams } = url
     const isUnauthorized = parameters.token !== undefined && !isAuthorized(request, parameters.token)
     if (pathname.startsWith('/ipfs/') && request.method === 'GET') return toBlock(blocks, url, fault)
@@ -120,7 +120,7 @@ export async function startFakePinata(parameters: StartPinServiceParameters = {}
       if (bytes === undefined) return toJson(400, { error: 'no file' })
       const network = form?.get('network') === 'public' ? 'public' : 'private'
       const cid = toCid(bytes.length > CHUNK_LENGTH ? DAG_PB : RAW, bytes)
-      const named = network === 'public' ? hold(cid, bytes) : cid
+      const named = network === 'public' ? store(cid, bytes) : cid
       return toJson(200, { data: { cid: named, size: bytes.length, network, number_of_files: 1 } })
     }
     if (pathname === '/psa/pins' && request.method === 'GET') {
@@ -132,9 +132,9 @@ export async function startFakePinata(parameters: StartPinServiceParameters = {}
     return { status: 404, body: 'not found', type: 'text/plain' }
   })
   return Object.assign(service, {
-    /** Of the Pinning Service API; uploads and the gateway are at `url`. */
+    /** URL of the Pinning Service API. Uploads and the gateway are at `url`. */
     pinsUrl: `${service.url}/psa`,
-    /** What the Pinning Service API says of blocks that are held. */
+    /** Sets the status that the Pinning Service API reports for stored blocks. */
     setPinStatus(status: PinStatus) {
       pinStatus = status
     },
@@ -143,19 +143,19 @@ export async function startFakePinata(parameters: StartPinServiceParameters = {}
 
 type Answer = { status: number; body: string | Uint8Array; type?: string }
 
-type Asked = {
+type PinRequest = {
   request: IncomingMessage
   url: URL
   blocks: ReadonlyMap<string, Uint8Array>
   fault: PinServiceFault | undefined
-  /** Keeps the block, and says under which CID; each as the fault has it. */
-  hold(cid: string, bytes: Uint8Array): string
+  /** Stores the block and returns its CID, as the fault determines. */
+  store(cid: string, bytes: Uint8Array): string
 }
 
-/** Undefined leaves the request without an answer. */
-type Behave = (asked: Asked) => Promise<Answer | undefined>
+/** Undefined leaves the request unanswered. */
+type Handle = (call: PinRequest) => Promise<Answer | undefined>
 
-async function startPinService({ port = 0 }: StartPinServiceParameters, behave: Behave) {
+async function startPinService({ port = 0 }: StartPinServiceParameters, handle: Handle) {
   const blocks = new Map<string, Uint8Array>()
   const timers = new Set<NodeJS.Timeout>()
   let fault: PinServiceFault | undefined
@@ -166,45 +166,46 @@ async function startPinService({ port = 0 }: StartPinServiceParameters, behave: 
     requests += 1
     const current = fault
     if (current === 'down') return void request.socket.resetAndDestroy()
-    if (current === 'error') return send(response, toJson(500, { Message: 'out of order', error: 'out of order' }))
+    if (current === 'error')
+      return send(response, toJson(500, { Message: 'injected failure', error: 'injected failure' }))
     if (current === 'refused') return send(response, toJson(401, { error: 'unauthorized' }))
     if (current === 'busy') return send(response, toJson(429, { error: 'too many requests' }))
-    let isHeld = false
-    const hold = (cid: string, bytes: Uint8Array) => {
-      isHeld = true
+    let isStored = false
+    const store = (cid: string, bytes: Uint8Array) => {
+      isStored = true
       if (current !== 'forgets') blocks.set(cid, bytes)
       return current === 'wrong-cid' ? toCid(RAW, Buffer.from(`not ${cid}`)) : cid
     }
     const url = new URL(request.url ?? '/', 'http://127.0.0.1')
-    const answered = await behave({ request, url, blocks, fault: current, hold })
-    if (isHeld && current === 'reset-after-accept') return void request.socket.resetAndDestroy()
-    if (answered === undefined) return
+    const result = await handle({ request, url, blocks, fault: current, store })
+    if (isStored && current === 'reset-after-accept') return void request.socket.resetAndDestroy()
+    if (result === undefined) return
     if (current === 'garbage') return send(response, { status: 200, body: '<!doctype html>', type: 'text/html' })
-    if (current !== 'slow') return send(response, answered)
+    if (current !== 'slow') return send(response, result)
     const timer = setTimeout(() => {
       timers.delete(timer)
-      send(response, answered)
+      send(response, result)
     }, delayMs)
     timers.add(timer)
   }
 
   const server = createServer((request, response) => {
-    // The caller may hang up in the middle of it.
+    // The caller may disconnect at any point.
     answer(request, response).catch(() => request.socket.destroy())
   })
   const { url, stop } = await listen(server, port)
   return {
     url,
-    /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`. */
+    /** Sets the fault for further requests. Undefined ends it. `delayMs` applies to `slow`. */
     setFault(next?: PinServiceFault, options: { delayMs?: number } = {}) {
       fault = next
       delayMs = options.delayMs ?? 0
     },
-    /** Requests so far, whatever the answer was. */
+    /** Number of requests, including failed ones. */
     get requests() {
       return requests
     },
-    /** What it holds, by CID. */
+    /** Stored blocks by CID. */
     blocks: blocks as ReadonlyMap<string, Uint8Array>,
     async stop() {
       for (const timer of timers) clearTimeout(timer)
@@ -218,13 +219,13 @@ function toCid(codec: number, bytes: Uint8Array): string {
 }
 
 /** A gateway's answer to `GET /ipfs/CID`. */
-function toBlock(blocks: Asked['blocks'], { pathname }: URL, fault: PinServiceFault | undefined): Answer {
+function toBlock(blocks: PinRequest['blocks'], { pathname }: URL, fault: PinServiceFault | undefined): Answer {
   const bytes = blocks.get(pathname.slice('/ipfs/'.length))
   if (bytes === undefined) return { status: 404, body: 'not found', type: 'text/plain' }
-  return { status: 200, body: spoil(bytes, fault), type: 'application/vnd.ipld.raw' }
+  return { status: 200, body: corrupt(bytes, fault), type: 'application/vnd.ipld.raw' }
 }
 
-function spoil(bytes: Uint8Array, fault: PinServiceFault | undefined): Uint8Array {
+function corrupt(bytes: Uint8Array, fault: PinServiceFault | undefined): Uint8Array {
   if (fault === 'truncated') return bytes.subarray(0, -1)
   if (fault === 'endless') return new Uint8Array(ENDLESS_LENGTH)
   if (fault !== 'flipped') return bytes
@@ -248,7 +249,7 @@ async function readPart(form: FormData | undefined): Promise<Uint8Array | undefi
   return part instanceof Blob ? new Uint8Array(await part.arrayBuffer()) : undefined
 }
 
-/** Of several files with one name, Kubo reads the first. */
+/** If several files have one name, Kubo reads the first. */
 async function readFiles(request: IncomingMessage): Promise<Uint8Array[]> {
   const files = (await readForm(request))?.getAll('file').filter((part) => part instanceof Blob) ?? []
   const firsts = files.filter(({ name }, place) => files.findIndex((other) => other.name === name) === place)

@@ -2,19 +2,19 @@ import { createServer } from 'node:http'
 import type { SimulatedCertificates, Simulator } from '@countersign/attestation/simulator'
 import { listen } from './listen.ts'
 
-/** What AMD's service, or the way to it, can do wrong. */
+/** Faults of AMD's service or of the connection to it. */
 export type FakeKdsFault =
-  /** Connections are cut. */
+  /** Resets connections. */
   | 'down'
-  /** No answer ever comes. */
+  /** Never answers. */
   | 'slow'
   | 'not_found'
-  /** AMD's service allows few requests. */
+  /** AMD's service has a low rate limit. */
   | 'too_many'
   | 'server_error'
   /** Certificates of another chip. */
   | 'wrong_chip'
-  /** Certificates under a root that is not pinned. */
+  /** Certificates with a root that isn't pinned. */
   | 'wrong_signature'
   | 'expired'
   | 'truncated'
@@ -26,7 +26,7 @@ type KdsSimulator = Pick<Simulator, 'certificates' | 'revocations'>
 
 const STATUS: Partial<Record<FakeKdsFault, number>> = { not_found: 404, too_many: 429, server_error: 500 }
 
-/** AMD's Key Distribution Service on loopback, with certificates and revocation list of simulated Milan chips. */
+/** Starts AMD's Key Distribution Service on loopback, with certificates and a revocation list for simulated Milan chips. */
 export async function startFakeKds({ simulator }: { simulator: KdsSimulator }) {
   const requests: string[] = []
   let fault: FakeKdsFault | undefined
@@ -46,7 +46,7 @@ export async function startFakeKds({ simulator }: { simulator: KdsSimulator }) {
   const { url, stop } = await listen(server)
   return {
     url,
-    /** Paths with their queries, in the order in which they were asked. */
+    /** Requested paths with queries, in order. */
     requests,
     setFault(next: FakeKdsFault | undefined) {
       fault = next
@@ -75,7 +75,7 @@ function toBody(simulator: KdsSimulator, path: string, fault: FakeKdsFault | und
   return Buffer.from(simulator.certificates({ tcb, chipId: Buffer.from(hwId, 'hex'), faults }).ek)
 }
 
-/** ASK first, then ARK, as AMD answers them. */
+/** ASK before ARK, as AMD's service returns them. */
 function toBundle({ ask, ark }: SimulatedCertificates): Buffer {
   const pem = [ask, ark].map((der) => {
     const lines =

@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net'
 export type Listening = {
   port: number
   url: string
-  /** Frees the port, and cuts the connections that callers keep open. */
+  /** Frees the port and closes open connections. */
   stop(): Promise<void>
 }
 
-/** Opens a port on loopback for a server; any free one for 0. */
+/** Starts a server on a loopback port. 0 takes a free one. */
 export async function listen(server: Server, port = 0): Promise<Listening> {
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')

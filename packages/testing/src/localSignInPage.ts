@@ -1,23 +1,23 @@
-import type { OidcAccount } from './localPeople.ts'
+import type { OidcAccount } from './localAccounts.ts'
 
-/** As many as a phone shows without scrolling; tests have thousands. */
+/** As many as a phone shows without scrolling. Tests have thousands. */
 const MAX_SUGGESTED = 6
 
-/** The page of the local provider: anybody can be anybody. Every link and the form lead back to it. */
+/** Renders the sign-in page of the local provider, which accepts any name. All links and the form lead back to it. */
 export function renderSignInPage({
   remembered,
   suggested,
   isRefused,
 }: {
-  /** Names that this browser has had. */
+  /** Names used in this browser. */
   remembered: readonly string[]
   suggested: readonly OidcAccount[]
-  /** What was typed is no name. */
+  /** The entered name was invalid. */
   isRefused: boolean
 }): string {
   const names = [...new Set([...remembered, ...suggested.map(({ name }) => name)])].slice(0, MAX_SUGGESTED)
   const people = names.map((name) => renderPerson(name, suggested.find((account) => account.name === name)?.sub))
-  const fault = '<p id="fault" role="alert">Type a name: any will do.</p>'
+  const fault = '<p id="fault" role="alert">Enter a name. Any name works.</p>'
   return renderPage(
     'Who are you?',
     `<p>This provider is part of the local stack. There are no passwords: type any name, and you are that person.</p>
@@ -29,13 +29,13 @@ ${isRefused ? fault : ''}
 <button>Continue</button>
 </div>
 </form>
-${people.length === 0 ? '' : `<h2>${remembered.length === 0 ? 'Or be one of these' : 'Or be who you were, or one of these'}</h2>\n<ul>${people.join('')}</ul>`}
+${people.length === 0 ? '' : `<h2>${remembered.length === 0 ? 'Or choose an account' : 'Or choose a previous account or a suggested one'}</h2>\n<ul>${people.join('')}</ul>`}
 <p class="last"><a href="?cancel=1">Cancel and go back</a></p>`,
   )
 }
 
 export function renderOverPage(): string {
-  return renderPage('This sign-in is over', '<p>Go back to the app, and start it again.</p>')
+  return renderPage('This sign-in has ended', '<p>Go back to the app and sign in again.</p>')
 }
 
 function renderPerson(name: string, sub: string | undefined): string {

@@ -4,21 +4,21 @@ import { exportJWK, generateKeyPair } from 'jose'
 import Provider, { type Configuration, interactionPolicy } from 'oidc-provider'
 import { listen } from './listen.ts'
 import {
-  createLocalPeople,
-  type LocalPeople,
+  createLocalAccounts,
+  type LocalAccounts,
   type OidcAccount,
   readRemembered,
   writeRemembered,
-} from './localPeople.ts'
+} from './localAccounts.ts'
 import { renderOverPage, renderSignInPage } from './localSignInPage.ts'
 
 export type OidcProviderParameters = {
-  /** 0 for any free one. */
+  /** 0 takes a free one. */
   port?: number
   clientId?: string
   clientSecret?: string
   redirectUris: readonly string[]
-  /** Suggested on its page; anybody else can sign in too, by a name. */
+  /** Suggested on the sign-in page. Any other name works too. */
   accounts?: readonly OidcAccount[]
 }
 
@@ -31,18 +31,18 @@ const developmentAccounts: readonly OidcAccount[] = [
 ]
 
 /**
- * A real OpenID provider on loopback, with a page on which anybody can be anybody, without a password: for development and tests
- * only. It knows a browser for an hour, as real ones do, and asks again for `prompt=select_account`.
+ * Starts a real OpenID provider on loopback that accepts any name without a password, for development and tests only. Like real ones, it
+ * remembers a browser for an hour and asks again for `prompt=select_account`.
  */
 export async function startOidcProvider(parameters: OidcProviderParameters) {
   const { port = 0, clientId = 'countersign', accounts = developmentAccounts } = parameters
   const clientSecret = parameters.clientSecret ?? randomBytes(16).toString('hex')
-  // The issuer's URL has to be known before the provider is made, and the port only after listening.
+  // The provider needs the issuer's URL, which includes the port, and the port is known only after listening.
   let handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.end()
   const server = createServer((request, response) => handle(request, response))
   const listening = await listen(server, port)
   const issuer = `http://localhost:${listening.port}`
-  const people = createLocalPeople(accounts)
+  const people = createLocalAccounts(accounts)
   const provider = new Provider(issuer, await createConfiguration({ ...parameters, clientId, clientSecret, people }))
   const callback = provider.callback()
   handle = (request, response) => {
@@ -56,7 +56,7 @@ async function createConfiguration(parameters: {
   clientId: string
   clientSecret: string
   redirectUris: readonly string[]
-  people: LocalPeople
+  people: LocalAccounts
 }): Promise<Configuration> {
   const { clientId, clientSecret, redirectUris, people } = parameters
   const policy = interactionPolicy.base()
@@ -74,7 +74,7 @@ async function createConfiguration(parameters: {
     ],
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'development', use: 'sig', alg: 'RS256' }] },
     cookies: { keys: [randomBytes(32).toString('hex')] },
-    // E-mail address and name go into the ID token itself, as Google has it.
+    // Includes e-mail address and name in the ID token, as Google does.
     conformIdTokenClaims: false,
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     pkce: { required: () => true },
@@ -97,9 +97,9 @@ async function createConfiguration(parameters: {
   }
 }
 
-type InteractDeps = { provider: Provider; people: LocalPeople; accounts: readonly OidcAccount[] }
+type InteractDeps = { provider: Provider; people: LocalAccounts; accounts: readonly OidcAccount[] }
 
-/** GET shows who there is; `?as=` signs in as one of them, `?name=` as anybody, and `?cancel=` gives up. */
+/** GET shows the page; `?as=` signs in with a listed account, `?name=` with any name, and `?cancel=` cancels. */
 async function interact(
   { provider, people, accounts }: InteractDeps,
   request: IncomingMessage,
@@ -113,10 +113,10 @@ async function interact(
     const { cookie } = request.headers
     const name = searchParams.get('name')
     if (searchParams.has('cancel')) {
-      const error_description = 'the user gave up'
+      const error_description = 'the user cancelled'
       return await provider.interactionFinished(request, response, { error: 'access_denied', error_description })
     }
-    const account = name === null ? people.find(searchParams.get('as') ?? '') : people.become(name)
+    const account = name === null ? people.find(searchParams.get('as') ?? '') : people.findByName(name)
     if (account !== undefined) {
       await endOtherSession(provider, account, request, response)
       response.setHeader('set-cookie', writeRemembered(cookie, account.name))
@@ -134,7 +134,7 @@ async function interact(
   }
 }
 
-/** Without this the library would have the browser post a form, by a script, to sign the earlier person out. */
+/** Otherwise the library would make the browser post a form by script to sign the previous user out. */
 async function endOtherSession(
   provider: Provider,
   account: OidcAccount,

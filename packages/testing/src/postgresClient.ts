@@ -1,17 +1,17 @@
 import pg from 'pg'
 
-/** One connection to PostgreSQL, for what is none of the service's. */
+/** A direct PostgreSQL connection, independent of the service's code. */
 export type PostgresClient = {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>
   hasEnded(): boolean
   end(): Promise<void>
 }
 
-/** Rejects with PostgreSQL's own error, `code` and all. */
+/** Rejects with PostgreSQL's error and its code. */
 export async function connectPostgres(url: string, { timeoutMs = 60_000 } = {}): Promise<PostgresClient> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs })
   let hasEnded = false
-  // Who asks hears of it; unheard, it would end the process.
+  // Queries report errors to their callers. Without a listener, an error would end the process.
   client.on('error', () => {})
   client.on('end', () => {
     hasEnded = true
@@ -25,8 +25,8 @@ export async function connectPostgres(url: string, { timeoutMs = 60_000 } = {}):
   }
 }
 
-/** One statement, on a connection of its own. */
-export async function askPostgres<Row extends object>(
+/** Runs one statement on a separate connection. */
+export async function queryPostgres<Row extends object>(
   url: string,
   text: string,
   values: readonly unknown[] = [],

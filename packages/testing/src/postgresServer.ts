@@ -7,22 +7,21 @@ import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { findChildren, isRunning, killIfThere } from './processes.ts'
 
-/** Whom a server runs as. */
+/** The account that a server runs as. */
 export type Account = { uid: number; gid: number }
 
 export type StartServerParameters = {
-  /** Its binaries are in `bin` there. */
+  /** Contains the binaries in `bin`. */
   native: string
-  /** Its files are in `data` there. */
+  /** Contains the files in `data`. */
   folder: string
   port: number
-  /** From `findAccount`. */
   account: Account | undefined
-  /** Command-line flags. */
+  /** Command-line options. */
   settings: readonly string[]
 }
 
-/** Nothing when we are not root; else an account that may run a server and can own nothing else of ours. */
+/** Returns an unprivileged account that can run a server; undefined unless this process is root. */
 export async function findAccount(): Promise<Account | undefined> {
   if (userInfo().uid !== 0) return undefined
   const run = promisify(execFile)
@@ -31,15 +30,15 @@ export async function findAccount(): Promise<Account | undefined> {
       const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
       return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
     } catch {
-      // No such account: the next one.
+      // No such account: try the next one.
     }
   }
-  throw new Error('root needs an account named postgres or nobody to run PostgreSQL as')
+  throw new Error('running PostgreSQL as root requires an account named postgres or nobody')
 }
 
 /**
- * The shell between us and the server ends it when our end of the pipe closes, so that no server outlives a test process,
- * however that process dies. SIGINT is PostgreSQL's fast shutdown.
+ * Ends the server when this process dies for any reason: the shell in between notices that its pipe was closed. SIGINT is PostgreSQL's fast
+ * shutdown.
  */
 const GUARD = `
 exec 3<&0
@@ -63,16 +62,16 @@ export async function startServer({
   const server = spawn('/bin/sh', ['-c', GUARD, 'sh', ...postgres], {
     ...account,
     cwd: folder,
-    // As a client of another server it looks for certificates there, and ours it may not read.
+    // A server that connects to another one reads certificates from HOME. The caller's HOME may be unreadable.
     env: { ...process.env, HOME: folder },
     stdio: ['pipe', 'ignore', 'pipe'],
   })
   await new Promise<void>((resolve, reject) => {
     let output = ''
     server.stderr.on('data', (chunk: Buffer) => {
-      // Read to the end of its life, or a full pipe would stop the server.
+      // Reads all output, because a full pipe would block the server.
       if (output.length < 65_536) output += chunk.toString('utf8')
-      // A standby's are read-only.
+      // A standby accepts read-only connections.
       if (/ready to accept (?:read-only )?connections/.test(output)) resolve()
     })
     server.on('error', reject)
@@ -81,17 +80,17 @@ export async function startServer({
   return server
 }
 
-/** Ends the server and its sessions as a crash would, and keeps its files. */
+/** Ends the server and its sessions like a crash. Keeps its files. */
 export async function killServer({ server, folder }: { server: ChildProcess; folder: string }): Promise<void> {
   const pid = await readPid(folder)
-  // `close`, not `exit`: it comes when no process of the server holds its output any more.
+  // `close` comes after `exit`, when no process of the server has its output open.
   const closed = once(server, 'close')
-  // Stopped, it starts no more sessions while they are counted. A session that is busy would outlive it, and answer.
+  // A stopped server can't start further sessions. A busy session would otherwise survive the server and answer.
   process.kill(pid, 'SIGSTOP')
   const children = await findChildren(pid)
   for (const each of [pid, ...children]) killIfThere(each)
   await closed
-  // They close their output a moment before they end.
+  // Processes close their output just before they end.
   for (const each of children) while (await isRunning(each)) await setTimeout(1)
 }
 

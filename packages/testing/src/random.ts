@@ -1,4 +1,4 @@
-/** Mulberry32: numbers from 0 to 1, the same for the same seed. */
+/** Mulberry32: a seeded generator of numbers from 0 to 1. */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

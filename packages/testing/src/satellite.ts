@@ -4,7 +4,7 @@ import { createSimulatedSatellite } from '@countersign/attestation/simulator'
 import { toEntropyMessage } from '@countersign/protocol'
 import { listen } from './listen.ts'
 
-/** How a satellite can misbehave. */
+/** Ways in which a satellite can misbehave. */
 export type SatelliteFault =
   /** Resets every connection. */
   | 'down'
@@ -12,21 +12,21 @@ export type SatelliteFault =
   | 'slow'
   /** Answers 500. */
   | 'error'
-  /** Answers the same samples again and again. */
+  /** Repeats the same samples. */
   | 'replay'
-  /** Signs times of ten minutes ago. */
+  /** Signs times ten minutes in the past. */
   | 'stale'
-  /** Signs times ten minutes ahead. */
+  /** Signs times ten minutes in the future. */
   | 'future'
-  /** One bit of every signature is wrong. */
+  /** Flips a bit in every signature. */
   | 'wrong-signature'
-  /** Signs well, with a key of its own. */
+  /** Signs with another key. */
   | 'foreign-key'
-  /** Ends in the middle of its JSON. */
+  /** The answer ends in the middle of the JSON. */
   | 'truncated'
-  /** Answers one sample more than it was asked for. */
+  /** Returns one sample too many. */
   | 'too-many'
-  /** Answers bytes that are no JSON. */
+  /** Answers with invalid JSON. */
   | 'garbage'
 
 export type Satellite = Awaited<ReturnType<typeof startSatellite>>
@@ -44,8 +44,7 @@ const MAX_SAMPLES = 256
 const TEN_MINUTES_MS = 600_000
 
 /**
- * A satellite on loopback that signs for real, `GET /v1/samples?count=N`, with a public key pair, and that can
- * misbehave.
+ * Starts a satellite on loopback, `GET /v1/samples?count=N`. Its signatures are real, its key pair is public, and it can misbehave.
  *
  * @example
  * const satellite = await startSatellite()
@@ -54,20 +53,20 @@ const TEN_MINUTES_MS = 600_000
 export async function startSatellite({
   seed,
 }: {
-  /** Of the simulated key. Unset: the one that verifiers know as mock. */
+  /** Seed of the simulated key. Default: the key that verifiers accept as mock. */
   seed?: string
 } = {}) {
   const own = createSimulatedSatellite(seed)
   const foreign = createSimulatedSatellite('a foreign satellite')
-  // Node's Ed25519 is native, the simulator's is JavaScript; both give the same bytes.
+  // Node's native Ed25519 is faster than the simulator's and gives the same bytes.
   const keys = new Map([own, foreign].map((satellite) => [satellite, importKey(satellite.privateKey)] as const))
-  /** Late answers, each with its timer. */
+  /** Delayed answers with their timers. */
   const late = new Map<() => void, NodeJS.Timeout>()
   let fault: SatelliteFault | undefined
   let delayMs = 0
   let requests = 0
   let replayed: Sample[] = []
-  // Never below one of an earlier start.
+  // Above the numbers of earlier starts.
   let sequence = Date.now()
 
   function createSample(): Sample {
@@ -122,13 +121,13 @@ export async function startSatellite({
     url,
     /** 32 bytes, hex. */
     publicKey: own.publicKey,
-    /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`: what waits by then is answered at once. */
+    /** Sets the fault for further requests. Undefined ends it. `delayMs` applies to `slow`; delayed answers are sent immediately. */
     setFault(next?: SatelliteFault, options: { delayMs?: number } = {}) {
       fault = next
       delayMs = options.delayMs ?? 0
       for (const answerNow of [...late.keys()]) answerNow()
     },
-    /** Requests so far, whatever the answer was. */
+    /** Number of requests, including failed ones. */
     get requests() {
       return requests
     },
@@ -157,7 +156,7 @@ function flipFirstBit(hex: string): string {
   return bytes.toString('hex')
 }
 
-/** PKCS #8 of an Ed25519 key (RFC 8410 §7), around its 32 bytes. */
+/** Wraps the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
 function importKey(privateKey: string): KeyObject {
   const der = Buffer.from(`302e020100300506032b657004220420${privateKey}`, 'hex')
   return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })

@@ -1,15 +1,15 @@
 import { startPostgres } from './postgres.ts'
-import { askPostgres, connectPostgres } from './postgresClient.ts'
+import { connectPostgres, queryPostgres } from './postgresClient.ts'
 
-/** What a database starts with. `fill` runs once for each server, on an empty database, and closes its connections. */
+/** Initial content of a database. `fill` runs once per server on an empty database and must close its connections. */
 export type Template = { name: string; fill(url: string): Promise<void> }
 
 export type TestDatabase = { url: string; drop(): Promise<void> }
 
-/** Names the server that all test files of a run share. */
+/** URL of the server that all test files of a run share. */
 const VARIABLE = 'COUNTERSIGN_TEST_POSTGRES'
 
-/** For vitest's `globalSetup`: one PostgreSQL for all test files. Test files that stop or change a server start their own. */
+/** Vitest's `globalSetup`: one PostgreSQL for all test files. Tests that stop or change a server start their own. */
 export default async function startSharedPostgres(): Promise<(() => Promise<void>) | undefined> {
   if (process.env[VARIABLE] !== undefined) return undefined
   const postgres = await startPostgres({
@@ -23,19 +23,19 @@ export default async function startSharedPostgres(): Promise<(() => Promise<void
   }
 }
 
-/** A fresh database on the shared server; without one, on a server that `drop` stops. */
+/** Creates a database on the shared server; if there is none, on a new server that `drop` stops. */
 export async function createTestDatabase(template?: Template): Promise<TestDatabase> {
   const shared = process.env[VARIABLE]
   const own = shared === undefined ? await startPostgres({ isDurable: false }) : undefined
   const server = own?.url ?? shared ?? ''
   const source = template && (await fillTemplate(server, template))
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
-  await askPostgres(server, `create database ${name}${source === undefined ? '' : ` template ${source}`}`)
+  await queryPostgres(server, `create database ${name}${source === undefined ? '' : ` template ${source}`}`)
   return {
     url: toUrl(server, name),
     async drop() {
       if (own !== undefined) return own.stop()
-      await askPostgres(server, `drop database ${name} with (force)`)
+      await queryPostgres(server, `drop database ${name} with (force)`)
     },
   }
 }
@@ -44,7 +44,7 @@ async function fillTemplate(server: string, { name, fill }: Template): Promise<s
   const database = `template_${name}`
   const client = await connectPostgres(server)
   try {
-    // Files that start at once wait for the first, and for its name, which the database gets when it is complete.
+    // Concurrent test files wait for the first one. The database gets its final name once it is complete.
     await client.query('select pg_advisory_lock(hashtext($1))', [database])
     const found = await client.query('select from pg_database where datname = $1', [database])
     if (found.length > 0) return database
@@ -55,7 +55,7 @@ async function fillTemplate(server: string, { name, fill }: Template): Promise<s
     await client.query(`alter database ${draft} rename to ${database}`)
     return database
   } finally {
-    // The lock goes with the connection.
+    // Closing the connection releases the lock.
     await client.end()
   }
 }

@@ -664,7 +664,7 @@ describe('a failed start', () => {
     const env = { NODE_ENV: 'production', MOCK_ATTESTATION: 'true', OIDC_GOOGLE_CLIENT_SECRET: 'canary' }
     const onLine = (line: string) => output.push(line)
     const { started } = startService({ name: 'coordinator', main: mains.coordinator, env, onLine })
-    await expect(started).rejects.toThrow('The coordinator ended with 1')
+    await expect(started).rejects.toThrow('The coordinator exited with code 1')
     for (const name of ['MOCK_ATTESTATION', 'DATABASE_URL', 'PUBLIC_URL', 'ALLOWED_ORIGINS', 'ENTROPY_URL']) {
       expect(output.some((line) => line.includes(`"fault":"${name}`))).toBe(true)
     }

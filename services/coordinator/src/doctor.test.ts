@@ -199,8 +199,8 @@ test('random settings never make the doctor itself fail', async () => {
   const settings = fc.dictionary(fc.constantFrom(...names), garbage, { maxKeys: 12, noNullPrototype: true })
   // Replaces defaults that name other hosts.
   const local = {
-    OIDC_GOOGLE_ISSUER: `http://${bed.nobody}`,
-    COLLATERAL_URL: `http://${bed.nobody}`,
+    OIDC_GOOGLE_ISSUER: `http://${bed.closedAddress}`,
+    COLLATERAL_URL: `http://${bed.closedAddress}`,
     SNP_CERTS_FILE: '/nowhere',
   }
   const property = fc.asyncProperty(settings, fc.boolean(), fc.boolean(), async (changes, isBare, isWorker) => {

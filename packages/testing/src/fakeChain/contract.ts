@@ -19,7 +19,7 @@ const MAX_BATCH = 256
 
 export type FakeContract = ReturnType<typeof createFakeContract>
 
-/** ServiceAttestations, as far as calls and events of a coordinator go. */
+/** A fake ServiceAttestations contract with the calls and events that a coordinator uses. */
 export function createFakeContract(publisher: Hex) {
   const reverts = new Set<(proof: AttestationPublished) => boolean>([({ ipfsCid }) => ipfsCid === ''])
 
@@ -37,7 +37,7 @@ export function createFakeContract(publisher: Hex) {
 
   const contract = {
     publisher,
-    /** What a call does: the gas that it needs and its logs, or the data of its revert. */
+    /** Returns the effect of a call: its gas and logs, or its revert data. */
     execute(call: Call): { gas: bigint; logs: Log[]; output: Hex; revert: Hex | undefined } {
       const intrinsic = intrinsicGas(call.data)
       const result = { gas: intrinsic, logs: [], output: '0x' as Hex, revert: undefined }
@@ -50,7 +50,7 @@ export function createFakeContract(publisher: Hex) {
       if (proofs === undefined || revert !== undefined) return { ...result, gas: intrinsic + 1_000n, revert }
       return { ...result, gas: intrinsic + 2_500n + 4_000n * BigInt(proofs.length), logs: proofs.map(toLog) }
     },
-    /** Calls that publish such a proof revert as if it had no CID, until the result is called. */
+    /** Makes calls with matching proofs revert as if they had no CID, until the returned function is called. */
     revertFor(proof: Hex | ((proof: AttestationPublished) => boolean)) {
       const isMatch =
         typeof proof === 'function' ? proof : ({ txHash }: AttestationPublished) => txHash === lower(proof)
@@ -61,7 +61,7 @@ export function createFakeContract(publisher: Hex) {
   return contract
 }
 
-/** `undefined` where the contract has no such function, or the data is not that of a call to it. */
+/** Undefined for calldata that doesn't match a function of the contract. */
 function readProofs(data: Hex): 'publisher' | AttestationPublished[] | undefined {
   try {
     const decoded = decodeFunctionData({ abi: contractAbi, data })

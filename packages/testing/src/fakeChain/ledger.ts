@@ -1,7 +1,7 @@
 import type { Hex } from '@countersign/protocol'
 import { keccak256, stringToHex } from 'viem/utils'
 import type { FakeContract, Log } from './contract.ts'
-import { type FakeChainTransaction, intrinsicGas, priceOf, readTransaction, refuse } from './transaction.ts'
+import { type FakeChainTransaction, intrinsicGas, poolError, priceOf, readTransaction } from './transaction.ts'
 
 export type Mined = { transaction: FakeChainTransaction; isSuccess: boolean; gasUsed: bigint; logs: Log[] }
 export type Block = { number: number; hash: Hex; parentHash: Hex; timestamp: number; baseFee: bigint; mined: Mined[] }
@@ -14,11 +14,11 @@ const TRANSACTION_GAS = 2n ** 24n
 
 export type Ledger = ReturnType<typeof createLedger>
 
-/** Blocks, accounts and mempool: what a node knows, without the network. */
+/** The state of a node: blocks, accounts and mempool. */
 export function createLedger(parameters: {
   chainId: number
   contract: FakeContract
-  /** Refuses what pays less than the base fee, as sequencers do. */
+  /** Rejects transactions below the base fee, as sequencers do. */
   checksBaseFee: boolean
   now(): number
 }) {
@@ -27,7 +27,7 @@ export function createLedger(parameters: {
   const blocks: Block[] = []
   const pool: FakeChainTransaction[] = []
   const funded = new Map<Hex, bigint>()
-  /** Of the canonical chain: what its blocks add up to. */
+  /** Derived from the canonical chain. */
   let places = new Map<Hex, Place>()
   let nonces = new Map<Hex, number>()
   let spent = new Map<Hex, bigint>()
@@ -70,18 +70,18 @@ export function createLedger(parameters: {
     const block = { number, hash: keccak256(stringToHex(seed)), parentHash, timestamp, baseFee, mined }
     blocks.push(block)
     apply(block)
-    // As pools do: what can never be mined any more goes.
+    // Pools drop transactions that can't be mined any more.
     for (const item of pool.filter(({ from, nonce }) => nonce < nonceOf(from))) remove(item)
   }
 
   function run(transaction: FakeChainTransaction): Mined {
     const { gas, logs, revert } = contract.execute(transaction)
-    // Out of gas: all of it is gone.
+    // Out of gas: the sender pays for all of it.
     if (gas > transaction.gas) return { transaction, isSuccess: false, gasUsed: transaction.gas, logs: [] }
     return { transaction, isSuccess: revert === undefined, gasUsed: gas, logs }
   }
 
-  /** In the order of arrival, each account's by nonce; what pays too little holds up what comes after it. */
+  /** Mines by order of arrival, and by nonce within an account. A transaction that pays too little blocks the account's later ones. */
   function mineOne() {
     const mined: Mined[] = []
     const next = new Map<Hex, number>()
@@ -102,31 +102,31 @@ export function createLedger(parameters: {
     append(mined)
   }
 
-  /** The checks of geth's pool, in its order and its words. */
+  /** Checks a transaction as geth's pool does, in the same order and with the same messages. */
   async function accept(raw: unknown): Promise<Hex> {
     const transaction = await readTransaction(raw, chainId)
     const { hash, from, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, value, data } = transaction
-    if (pool.some((item) => item.hash === hash)) throw refuse('already known')
-    if (gas > TRANSACTION_GAS) throw refuse(`transaction gas limit too high (cap: ${TRANSACTION_GAS}, tx: ${gas})`)
-    if (maxPriorityFeePerGas > maxFeePerGas) throw refuse('max priority fee per gas higher than max fee per gas')
+    if (pool.some((item) => item.hash === hash)) throw poolError('already known')
+    if (gas > TRANSACTION_GAS) throw poolError(`transaction gas limit too high (cap: ${TRANSACTION_GAS}, tx: ${gas})`)
+    if (maxPriorityFeePerGas > maxFeePerGas) throw poolError('max priority fee per gas higher than max fee per gas')
     const intrinsic = intrinsicGas(data)
-    if (gas < intrinsic) throw refuse(`intrinsic gas too low: gas ${gas}, minimum needed ${intrinsic}`)
+    if (gas < intrinsic) throw poolError(`intrinsic gas too low: gas ${gas}, minimum needed ${intrinsic}`)
     const next = nonceOf(from)
-    if (nonce < next) throw refuse(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
-    // Not the pool's but the execution's, which comes first where a sequencer has no pool.
+    if (nonce < next) throw poolError(`nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+    // A check of the execution, which comes first on sequencers without a pool.
     if (checksBaseFee && maxFeePerGas < baseFee) {
-      throw refuse(`max fee per gas less than block base fee: maxFeePerGas: ${maxFeePerGas}, baseFee: ${baseFee}`)
+      throw poolError(`max fee per gas less than block base fee: maxFeePerGas: ${maxFeePerGas}, baseFee: ${baseFee}`)
     }
     const cost = gas * maxFeePerGas + value
     if (cost > balanceOf(from)) {
-      throw refuse(`insufficient funds for gas * price + value: balance ${balanceOf(from)}, tx cost ${cost}`)
+      throw poolError(`insufficient funds for gas * price + value: balance ${balanceOf(from)}, tx cost ${cost}`)
     }
     const replaced = waiting(from, nonce)
     if (replaced !== undefined) {
       const isEnough = (after: bigint, before: bigint) => after > before && after * 100n >= before * 110n
       const { maxFeePerGas: fee, maxPriorityFeePerGas: tip } = replaced
       if (!isEnough(maxFeePerGas, fee) || !isEnough(maxPriorityFeePerGas, tip)) {
-        throw refuse('replacement transaction underpriced')
+        throw poolError('replacement transaction underpriced')
       }
       remove(replaced)
     }
@@ -144,7 +144,7 @@ export function createLedger(parameters: {
   return {
     /** The canonical chain, oldest first. */
     blocks: blocks as readonly Block[],
-    /** What waits, in the order of arrival. */
+    /** Pending transactions in the order of arrival. */
     pool: pool as readonly FakeChainTransaction[],
     get baseFee() {
       return baseFee
@@ -153,16 +153,16 @@ export function createLedger(parameters: {
     nonceOf,
     pendingNonceOf,
     balanceOf,
-    /** Where a transaction was mined. */
+    /** The block and index of a mined transaction. */
     findPlace: (hash: Hex) => places.get(hash),
     run,
     accept,
     mineOne,
-    /** A block of its own for a transaction that never waited. */
+    /** Mines a transaction in a separate block, bypassing the pool. */
     mineDirectly: (transaction: FakeChainTransaction) => append([run(transaction)]),
     reorg(depth: number, keep: 'all' | 'none') {
       if (!Number.isInteger(depth) || depth < 1 || depth >= blocks.length) {
-        throw new RangeError('a reorganisation cannot replace the first block')
+        throw new RangeError("a reorganization can't replace the first block")
       }
       const replaced = blocks.splice(-depth)
       forks += 1

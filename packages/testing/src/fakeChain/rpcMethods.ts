@@ -4,24 +4,24 @@ import { CONTRACT, type FakeContract } from './contract.ts'
 import type { Block, Ledger, Mined, Place } from './ledger.ts'
 import { type FakeChainTransaction, lower, priceOf, RpcError } from './transaction.ts'
 
-/** What public nodes do not serve. */
+/** Limits of public nodes. */
 export type FakeChainLimits = {
-  /** Those before it were dropped. Unset: none was. */
+  /** Earlier blocks are pruned. Default: none. */
   firstBlock?: number
-  /** In one question for events. Unset: any number. */
+  /** Maximum block range for events. Default: unlimited. */
   maxLogBlocks?: number
 }
 
 export const TIP = 10n ** 9n
 
-/** The calls of JSON-RPC that a coordinator makes. `isFault` says whether a fault is on for what is asked now. */
+/** Creates the JSON-RPC methods that a coordinator calls. `isFault` tells whether a fault applies to the current request. */
 export function createRpcMethods(parameters: {
   chainId: number
   contract: FakeContract
   ledger: Ledger
   finalityDepth: number | 'none'
   isFault(fault: 'wrong-hash' | 'no-receipts' | 'lies-mined'): boolean
-  /** Mined transactions that the node does not know. */
+  /** Mined transactions that the node doesn't return. */
   forgotten: ReadonlyMap<Hex, { andEvents: boolean }>
   limits: Readonly<FakeChainLimits>
 }): Readonly<Record<string, (params: unknown[]) => unknown>> {
@@ -31,11 +31,11 @@ export function createRpcMethods(parameters: {
   function findBlock(tag: unknown): Block | undefined {
     if (tag === 'latest') return head()
     if (tag === 'finalized') {
-      // Geth's words where no block is final.
+      // Geth's message if no block is final.
       if (finalityDepth === 'none') throw new RpcError(-39001, 'finalized block not found')
       return blocks[Math.max(0, head().number - finalityDepth)]
     }
-    // Geth's words for what EIP-4444 has it drop.
+    // Geth's message for history pruned under EIP-4444.
     if (Number(tag) < (limits.firstBlock ?? 0)) throw new RpcError(4444, 'pruned history unavailable')
     return blocks[Number(tag)]
   }
@@ -130,7 +130,7 @@ export function createRpcMethods(parameters: {
     const { fromBlock, toBlock, address, topics } = filter as Record<string, unknown>
     const [from, to] = [fromBlock, toBlock].map((tag) => findBlock(tag)?.number ?? Number(tag)) as [number, number]
     const { maxLogBlocks = Number.POSITIVE_INFINITY } = limits
-    if (to - from >= maxLogBlocks) throw new RpcError(-32600, `eth_getLogs takes at most ${maxLogBlocks} blocks`)
+    if (to - from >= maxLogBlocks) throw new RpcError(-32600, `eth_getLogs is limited to ${maxLogBlocks} blocks`)
     const isAny = (wanted: unknown, actual: string | undefined) =>
       wanted === undefined ||
       wanted === null ||

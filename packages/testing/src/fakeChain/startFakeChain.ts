@@ -8,55 +8,55 @@ import { createLedger } from './ledger.ts'
 import { createRpcMethods, type FakeChainLimits, TIP } from './rpcMethods.ts'
 import { intrinsicGas, lower, RpcError, readTransaction } from './transaction.ts'
 
-/** How a node can misbehave. */
+/** Ways in which a node can misbehave. */
 export type FakeChainFault =
-  /** Resets every connection, before it does anything. */
+  /** Resets every connection without processing the request. */
   | 'down'
-  /** Does what it is asked at once, and answers late. */
+  /** Processes requests immediately but answers late. */
   | 'slow'
-  /** Answers 500, and does nothing. */
+  /** Answers 500 without processing the request. */
   | 'error'
-  /** Takes a transaction into its mempool, then resets the connection. Other requests are not touched. */
+  /** Accepts a transaction into its mempool, then resets the connection. Affects no other requests. */
   | 'reset-after-accept'
-  /** Answers bytes that are no JSON, and does nothing. */
+  /** Answers with invalid JSON without processing the request. */
   | 'garbage'
-  /** Does what it is asked, and ends in the middle of its JSON. */
+  /** Processes the request, but its answer ends in the middle of the JSON. */
   | 'truncated'
-  /** Answers 16 MiB, and does nothing. */
+  /** Answers with 16 MiB without processing the request. */
   | 'oversized'
-  /** Takes a transaction, and answers the hash of another. Other requests are not touched. */
+  /** Accepts a transaction but returns another hash. Affects no other requests. */
   | 'wrong-hash'
-  /** Has no receipts, though the transactions are mined. Other requests are not touched. */
+  /** Returns no receipts for mined transactions. Affects no other requests. */
   | 'no-receipts'
-  /** Has receipts of what waits in its mempool, in a block that does not exist. Other requests are not touched. */
+  /** Returns receipts for pending transactions, in a nonexistent block. Affects no other requests. */
   | 'lies-mined'
 
 type FakeChainFaultOptions = {
-  /** For `slow`. */
+  /** Delay for `slow`. */
   delayMs?: number
-  /** Heals after so many requests that it touched. Unset: never. */
+  /** Ends after this many affected requests. Default: never. */
   count?: number
-  /** Touches only HTTP requests with one of these methods. Unset: any. */
+  /** Affects only HTTP requests with one of these methods. Default: all. */
   methods?: readonly string[]
 }
 
 export type FakeChainEvent = AttestationPublished & { blockNumber: number; blockHash: Hex; transactionHash: Hex }
 
 export type StartFakeChainParameters = {
-  /** The account that may publish. Unset: hardhat's first. */
+  /** The account that may publish. Default: Hardhat's first. */
   publisher?: Hex
-  /** Blocks from the newest to the finalized one. Unset: 8; `none`: a chain without finality. */
+  /** Blocks from the newest to the finalized one. Default: 8. `none`: a chain without finality. */
   finalityDepth?: number | 'none'
-  /** Refuses what pays less than the base fee, as sequencers do. Unset: that waits in the mempool. */
+  /** Rejects transactions below the base fee, as sequencers do. Default: they wait in the mempool. */
   checksBaseFee?: boolean
   now?: () => number
 }
 
 type SendFromElsewhereParameters = {
   privateKey: Hex
-  /** Unset: the account's next. */
+  /** Default: the account's next nonce. */
   nonce?: number
-  /** Unset: the account itself. */
+  /** Default: the account itself. */
   to?: Hex
   data?: Hex
 }
@@ -69,8 +69,8 @@ const CHAIN_ID = 31_337
 const MAX_BODY_BYTES = 4_194_304
 
 /**
- * A chain with ServiceAttestations on loopback: transactions are parsed, checked and executed for real, after geth's rules and
- * in its words; blocks come on command, and everything that can go wrong goes wrong on command.
+ * Starts a chain with ServiceAttestations on loopback. It parses, checks and executes transactions by geth's rules and with its error
+ * messages. Tests control when blocks are mined and which faults occur.
  *
  * @example
  * const chain = await startFakeChain({ publisher })
@@ -92,7 +92,7 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
   let faultOptions: FakeChainFaultOptions = {}
   let faultsLeft = Number.POSITIVE_INFINITY
 
-  /** Whether the fault is on for what is asked now; this time counts. */
+  /** Whether one of the faults applies to the current request. Counts the request. */
   function isFault(...faults: FakeChainFault[]): boolean {
     if (fault === undefined || !faults.includes(fault) || faultsLeft <= 0) return false
     faultsLeft -= 1
@@ -120,17 +120,17 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
     return answers
   }
 
-  /** The methods that are asked for, which are counted. */
+  /** Counts and returns the requested methods. */
   function count(body: unknown): string[] {
-    const asked = [body].flat().map((item) => String((item as Question | undefined)?.method))
-    for (const method of asked) requests[method] = (requests[method] ?? 0) + 1
-    return asked
+    const names = [body].flat().map((item) => String((item as Question | undefined)?.method))
+    for (const method of names) requests[method] = (requests[method] ?? 0) + 1
+    return names
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse) {
     const body = parseBody(await readBounded(request, MAX_BODY_BYTES))
-    const asked = count(body)
-    const isTouched = faultOptions.methods === undefined || asked.some((item) => faultOptions.methods?.includes(item))
+    const names = count(body)
+    const isTouched = faultOptions.methods === undefined || names.some((item) => faultOptions.methods?.includes(item))
     const isHit = (...faults: FakeChainFault[]) => isTouched && isFault(...faults)
     if (isHit('down')) return void request.socket.resetAndDestroy()
     if (isHit('error')) return send(response, 500, '{"error":"internal"}')
@@ -138,7 +138,7 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
     if (isHit('oversized')) return send(response, 200, JSON.stringify('0'.repeat(16_777_216)))
     const delayMs = isHit('slow') ? (faultOptions.delayMs ?? 0) : undefined
     const text = JSON.stringify(await answerAll(body))
-    if (asked.includes('eth_sendRawTransaction') && isHit('reset-after-accept')) {
+    if (names.includes('eth_sendRawTransaction') && isHit('reset-after-accept')) {
       return void request.socket.resetAndDestroy()
     }
     if (isHit('truncated')) return send(response, 200, text.slice(0, text.length / 2))
@@ -158,10 +158,7 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
 
   return {
     url,
-    /**
-     * Answers a request without the way over the network, which costs ten times as much as the answer. While there is a fault, and once
-     * it is stopped, over the network all the same.
-     */
+    /** Answers a request without the network, which would take ten times as long. Uses the network during a fault and after the stop. */
     async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
       if (fault !== undefined || isStopped) return fetch(input, init)
       const body = parseBody(Buffer.from(String(init?.body)))
@@ -174,53 +171,54 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
       const { number, hash } = ledger.head()
       return { number, hash }
     },
-    /** Requests so far by method, those in batches too, whatever the answer was. */
+    /** Number of requests by method, including those in batches and failed ones. */
     get requests(): Readonly<Record<string, number>> {
       return { ...requests }
     },
-    /** Mines what can be mined, block after block; empty blocks too. */
+    /** Mines blocks with all transactions that can be mined, or empty blocks. */
     mine(count = 1) {
       for (let index = 0; index < count; index++) ledger.mineOne()
     },
     /**
-     * Replaces the last `depth` blocks by `depth + 1` empty ones. Their transactions wait in the mempool again (`all`), or are
-     * gone (`none`).
+     * Replaces the last `depth` blocks with `depth + 1` empty ones. Their transactions return to the mempool (`all`) or are dropped (`none`).
      */
     reorg: (depth: number, { keep = 'all' }: { keep?: 'all' | 'none' } = {}) => ledger.reorg(depth, keep),
-    /** Takes a transaction out of the mempool; false where it is not in there. */
+    /** Removes a transaction from the mempool. Returns false if it isn't there. */
     dropTransaction: ledger.drop,
-    /** Of blocks from now on. What pays less and is in the mempool stays there. */
+    /** Sets the base fee of further blocks. Transactions below it stay in the mempool. */
     setBaseFee: ledger.setBaseFee,
-    /** Unset, an account has 10,000 ether to start with. */
+    /** Default: 10,000 ether for every account. */
     setBalance: (account: Hex, wei: bigint) => ledger.setBalance(lower(account), wei),
-    /** From now on this account alone publishes. */
+    /** Makes this account the only one that may publish. */
     setPublisher(account: Hex) {
       contract.publisher = lower(account)
     },
     revertFor: contract.revertFor,
-    /** While held, blocks are empty. */
+    /** Keeps all transactions in the mempool: blocks are empty. */
     holdMempool: ledger.hold,
-    /** From the next request on; without a fault it behaves again. */
+    /** Sets the fault for further requests. Undefined ends it. */
     setFault(next?: FakeChainFault, options: FakeChainFaultOptions = {}) {
       fault = next
       faultOptions = options
       faultsLeft = options.count ?? Number.POSITIVE_INFINITY
     },
     /**
-     * As a node whose index lags: knows neither this mined transaction nor its receipt, though its nonce is used; with
-     * `andEvents` its events neither. Until the result is called.
+     * Hides a mined transaction and its receipt, as a node with a lagging index does. Its nonce stays used. With `andEvents`, its events are
+     * hidden too. Lasts until the returned function is called.
      */
     forget(hash: Hex, { andEvents = false } = {}) {
       forgotten.set(lower(hash), { andEvents })
       return () => void forgotten.delete(lower(hash))
     },
     setLimits: (next: FakeChainLimits) => void Object.assign(limits, next),
-    /** Another process with the same key: mines a transaction in a block of its own, instead of one that waits with its nonce. */
+    /**
+     * Simulates another process with the same key: mines a transaction in a separate block, in place of a pending one with the same nonce.
+     */
     async sendFromElsewhere({ privateKey, nonce, to, data = '0x' }: SendFromElsewhereParameters): Promise<Hex> {
       const account = privateKeyToAccount(privateKey)
       const from = lower(account.address)
       const next = ledger.nonceOf(from)
-      if (nonce !== undefined && nonce !== next) throw new RangeError(`the next nonce is ${next}`)
+      if (nonce !== undefined && nonce !== next) throw new RangeError(`expected nonce ${next}, got ${nonce}`)
       const raw = await account.signTransaction({
         type: 'eip1559',
         chainId: CHAIN_ID,
@@ -232,18 +230,18 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
         maxPriorityFeePerGas: TIP,
       })
       const transaction = await readTransaction(raw, CHAIN_ID)
-      if (ledger.nonceOf(from) !== next) throw new RangeError('the nonce was used meanwhile')
+      if (ledger.nonceOf(from) !== next) throw new RangeError(`nonce ${next} was used in the meantime`)
       ledger.mineDirectly(transaction)
       return transaction.hash
     },
-    /** Of the canonical chain, in order. */
+    /** Events of the canonical chain in order. */
     events: (): FakeChainEvent[] =>
       blocks.flatMap(({ number: blockNumber, hash: blockHash, mined }) =>
         mined.flatMap(({ transaction: { hash: transactionHash }, logs }) =>
           logs.map(({ event }) => ({ ...event, blockNumber, blockHash, transactionHash })),
         ),
       ),
-    /** Of the canonical chain, in order. */
+    /** Transactions of the canonical chain in order. */
     transactions: () =>
       blocks.flatMap(({ number: blockNumber, hash: blockHash, mined }) =>
         mined.map(({ transaction, isSuccess, gasUsed }) => ({
@@ -254,7 +252,7 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
           gasUsed,
         })),
       ),
-    /** In the order of arrival. */
+    /** Pending transactions in the order of arrival. */
     mempool: () => ledger.pool.map((transaction) => ({ ...transaction })),
     async stop() {
       isStopped = true
@@ -264,7 +262,7 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
   }
 }
 
-/** Undefined where it is no JSON. */
+/** Undefined for invalid JSON. */
 function parseBody(bytes: Uint8Array): unknown {
   try {
     return parseJson(bytes)

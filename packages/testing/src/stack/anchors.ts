@@ -3,31 +3,28 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { fromHex, toHex } from '@countersign/protocol'
 import type { LogFields } from './startService.ts'
 
-/** What a verifier of one stack's proofs trusts. */
+/** The values that a verifier of a stack's proofs trusts. */
 export type StackAnchors = {
   measurement: TdMeasurement
   configHash: string
   coordinatorMeasurement: string
   coordinatorConfigHash: string
-  /** As `--coordinator-tcb` takes it. */
+  /** In the form of `--coordinator-tcb`. */
   coordinatorTcb: string
   entropyKey: string
 }
 
-/**
- * The anchors of a running stack. They come from the services themselves, which is right for a stack on this machine and for no
- * other.
- */
+/** Reads the anchors of a running stack from its services. This is only safe for a stack on this machine. */
 export async function readAnchors(parameters: {
-  /** Of the coordinator. */
+  /** URL of the coordinator. */
   url: string
-  /** The line with which the enclave said that it serves. */
+  /** The "started" log line of the enclave. */
   enclave: LogFields
   satellite: { publicKey: string }
 }): Promise<StackAnchors> {
   const { url, enclave, satellite } = parameters
   const answer = await fetch(`${url}/health/attestation`)
-  if (!answer.ok) throw new Error(`The coordinator has no attestation: ${answer.status}.`)
+  if (!answer.ok) throw new Error(`reading the coordinator's attestation failed with ${answer.status}`)
   const { report, configHash } = (await answer.json()) as LogFields
   return {
     measurement: measureSimulatedEnclave(),
@@ -38,20 +35,20 @@ export async function readAnchors(parameters: {
   }
 }
 
-/** Every register that can hold code: every simulated enclave has the same. It reports them to the coordinator only. */
+/** All code measurements, which are the same for every simulated enclave. An enclave reports them only to coordinators. */
 export function measureSimulatedEnclave(): Required<TdMeasurement> {
   const quote = createSimulator({ at: new Date() }).quote({ reportData: new Uint8Array(64) })
   return toTdMeasurement(parseQuote(Uint8Array.from(quote)).body)
 }
 
-/** Code and patch levels of every simulated coordinator. */
+/** Measurement and TCB, which are the same for every simulated coordinator. */
 export function measureSimulatedCoordinator(): Pick<StackAnchors, 'coordinatorMeasurement' | 'coordinatorTcb'> {
   return measureCoordinator(createSimulator({ at: new Date() }).report({ reportData: new Uint8Array(64) }))
 }
 
 function measureCoordinator(report: Uint8Array) {
   const { measurement, hostData, reportedTcb } = parseReport(Uint8Array.from(report))
-  // Simulated chips are all of this product.
+  // All simulated chips are of this product.
   const { bl, tee, snp, ucode } = parseSnpTcb(reportedTcb, 'Milan')
   return {
     coordinatorMeasurement: `${toHex(measurement)}:${toHex(hostData)}`,

@@ -3,13 +3,13 @@ import { createTestBrowser } from '../browser.ts'
 import { APP_ORIGIN } from './environments.ts'
 import { toDigest } from './transactions.ts'
 
-/** Throws when an answer of the coordinator is not as it should be. */
+/** Throws if an answer of the coordinator is invalid. */
 export type CheckAnswer = (target: URL, method: string, response: Response) => Promise<void>
 
 type CreateUserParameters = {
-  /** Of the coordinator. */
+  /** URL of the coordinator. */
   url: string
-  /** Every answer of the coordinator is passed to it. */
+  /** Called with every answer of the coordinator. */
   checkAnswer?: CheckAnswer
 }
 
@@ -19,7 +19,7 @@ const OURS = /^(?:__Host-)?countersign-/
 
 export type TestUser = ReturnType<typeof createUser>
 
-/** A user of the app, in a browser of their own. */
+/** A user of the app with a separate browser. */
 export function createUser({ url, checkAnswer = async () => {} }: CreateUserParameters) {
   const browser = createTestBrowser()
   const secrets = new Set<string>()
@@ -34,16 +34,16 @@ export function createUser({ url, checkAnswer = async () => {} }: CreateUserPara
     return response
   }
 
-  /** The next page of a sign-in; undefined where there is no redirect. */
+  /** Returns the next page of a sign-in; undefined if there is no redirect. */
   async function getRedirect(target: URL): Promise<URL | undefined> {
     const response = await request(target)
     const location = response.headers.get('location')
-    if (location === null && target.origin === url) throw new Error(`no sign-in: ${await response.text()}`)
+    if (location === null && target.origin === url) throw new Error(`sign-in failed: ${await response.text()}`)
     await response.body?.cancel()
     return location === null ? undefined : new URL(location, target)
   }
 
-  /** Signs in at the provider. Gives the callback that finishes the sign-in, without calling it. */
+  /** Signs in at the provider. Returns the callback URL, without requesting it. */
   async function beginSignIn(as: string, query = ''): Promise<URL> {
     let target = new URL(`/auth/google${query}`, url)
     for (let hop = 0; hop < MAX_REDIRECTS; hop++) {
@@ -52,16 +52,16 @@ export function createUser({ url, checkAnswer = async () => {} }: CreateUserPara
         secrets.add(next.searchParams.get('code') ?? '')
         return next
       }
-      // Without a redirect it is the provider's page, where one chooses an account.
+      // A page without a redirect is the provider's account chooser.
       target = next ?? new URL(`?as=${as}`, target)
     }
     throw new Error('too many redirects')
   }
 
-  /** Gives the page of the app that the user lands on. */
+  /** Returns the page of the app on which the user lands. */
   async function finishSignIn(callback: URL): Promise<URL> {
     const page = await getRedirect(callback)
-    if (page?.origin !== APP_ORIGIN) throw new Error(`the sign-in ended at ${page}`)
+    if (page?.origin !== APP_ORIGIN) throw new Error(`expected the sign-in to return to ${APP_ORIGIN}, got ${page}`)
     return page
   }
 
@@ -73,13 +73,13 @@ export function createUser({ url, checkAnswer = async () => {} }: CreateUserPara
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   return {
-    /** Values of all cookies of ours that this browser ever had, and the codes of its sign-ins. */
+    /** Values of all service cookies that this browser ever had, and the codes of its sign-ins. */
     secrets,
-    /** As the coordinator wrote them. */
+    /** Set-Cookie headers of the coordinator. */
     setCookies,
-    /** Of the coordinator, by name. */
+    /** Cookies of the coordinator by name. */
     getCookies: (): ReadonlyMap<string, string> => new Map(getCookies()),
-    /** The session cookie, as the browser sends it. */
+    /** The session cookie as the browser sends it. */
     get cookie() {
       const name = `${url.startsWith('https:') ? '__Host-' : ''}countersign-session`
       return `${name}=${browser.cookies('localhost').get(name)}`
@@ -93,7 +93,7 @@ export function createUser({ url, checkAnswer = async () => {} }: CreateUserPara
   }
 }
 
-/** Names and addresses for the identity provider: `user-0`, `user-1` and so on. */
+/** Accounts for the identity provider: `user-0`, `user-1` and so on. */
 export function createAccounts(count: number): { sub: string; email: string; name: string }[] {
   return Array.from({ length: count }, (_, index) => {
     const sub = `user-${index}`

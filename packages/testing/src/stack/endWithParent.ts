@@ -1,9 +1,9 @@
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded before a service (`--import`), whose input is a pipe from the process that started it. The pipe closes when that process
-// ends, even if it was killed and could stop nothing; then the service ends too.
+// Loaded before a service (`--import`). The service's stdin is a pipe from its parent process. When the parent dies, even if killed, the pipe
+// closes and this ends the service.
 if (isMainThread) {
   process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume()
-  // Waiting for that must not keep the service alive.
+  // The open stdin must not keep the service alive.
   ;(process.stdin as unknown as { unref?: () => void }).unref?.()
 }

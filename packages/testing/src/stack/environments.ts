@@ -1,30 +1,30 @@
-/** The environment of each process of the service, once. What a caller wants otherwise it spreads over it. */
+/** Environments of the service's processes. Callers spread their changes over them. */
 export type Environment = Record<string, string>
 
 type Oidc = { issuer: string; clientId: string; clientSecret: string }
 
-/** The app's origin, unless a caller serves one. */
+/** The default origin of the app. */
 export const APP_ORIGIN = 'http://localhost:5173'
 
-/** Of `startSatellite` without a seed; written out, since computing it would load the simulator. */
+/** The key of `startSatellite` without a seed, as a constant, since computing it would load the simulator. */
 const SATELLITE_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
 
-/** A log that the enclave insists on. A quorum is the smallest majority of the witnesses. */
+/** A log that the enclave requires. The quorum is a majority of the witnesses. */
 export type EnclaveLogSettings = {
-  /** Its own, the preferred one first. */
+  /** Origins of this enclave, the preferred one first. */
   origins: readonly string[]
-  /** Of all enclaves; its own by default. */
+  /** Origins of all enclaves. Default: those of this enclave. */
   serviceOrigins?: readonly string[]
   /** Verifier keys. */
   witnesses: readonly string[]
 }
 
 export function toEnclaveEnv(parameters: {
-  /** Any free one by default. */
+  /** Default: a free one. */
   port?: number
   rootSecretFile: string
   oidc: Pick<Oidc, 'issuer' | 'clientId'>
-  /** Of the source that the coordinators take samples from; the simulated satellite by default. */
+  /** Key of the entropy source. Default: the simulated satellite's. */
   entropyKey?: string
   quoteLatencyMs: number
   log?: EnclaveLogSettings | undefined
@@ -52,15 +52,15 @@ function toEnclaveLogEnv({ origins, serviceOrigins, witnesses }: EnclaveLogSetti
 
 export function toCoordinatorEnv(parameters: {
   port: number
-  /** The first is where sign-in returns to. */
+  /** The sign-in returns to the first one. */
   allowedOrigins?: readonly string[]
   oidc: Oidc
   enclaveUrls: readonly string[]
   satellite: { url: string; publicKey: string }
-  /** For the embedded IPFS node. */
+  /** Folder of the embedded IPFS node. */
   dataDir?: string
   databaseUrl: string
-  /** Where the enclaves have logs: who cosigns them, and where. */
+  /** The witnesses of the enclaves' logs, with their addresses. */
   witnesses?: readonly { vkey: string; url: string }[] | undefined
 }): Environment {
   const { port, allowedOrigins = [APP_ORIGIN], oidc, enclaveUrls, satellite, dataDir, databaseUrl } = parameters
@@ -68,7 +68,7 @@ export function toCoordinatorEnv(parameters: {
   return {
     PORT: String(port),
     MOCK_ATTESTATION: 'true',
-    // App and service are both on localhost: one site, so that lax is enough. Plain http allows no more.
+    // App and service are both on localhost and so on the same site, where lax is enough. Plain http allows nothing else.
     COOKIE_SAMESITE: 'lax',
     ALLOWED_ORIGINS: allowedOrigins.join(),
     OIDC_GOOGLE_ISSUER: oidc.issuer,
@@ -80,14 +80,14 @@ export function toCoordinatorEnv(parameters: {
     ENTROPY_PUBLIC_KEY: satellite.publicKey,
     ...(dataDir === undefined ? {} : { DATA_DIR: dataDir }),
     DATABASE_URL: databaseUrl,
-    // A proof of the log is part of receipts of version 2 alone.
+    // Only version 2 receipts contain a log proof.
     ...(witnesses === undefined
       ? {}
       : { RECEIPTS: '2', LOG_WITNESSES: witnesses.map(({ vkey, url }) => `${vkey}@${url}`).join() }),
   }
 }
 
-/** For a coordinator that many calls from one address are made to. */
+/** For a coordinator with many calls from one address. */
 export const noRateLimits: Environment = {
   RATE_LIMIT_SIGN: 'off',
   RATE_LIMIT_PROVISION: 'off',
@@ -95,7 +95,7 @@ export const noRateLimits: Environment = {
   RATE_LIMIT_PROOF: 'off',
 }
 
-/** Where receipts are published, and as whom: of a worker, alone or in its coordinator. */
+/** Settings for publishing receipts, for a worker in a separate process or in the coordinator. */
 export function toPublisherEnv(parameters: {
   rpcUrl: string
   chainId: number
@@ -109,19 +109,19 @@ export function toPublisherEnv(parameters: {
     CHAIN_ID: String(chainId),
     ATTESTATIONS_ADDRESS: contract,
     ...('file' in key ? { PUBLISHER_PRIVATE_KEY_FILE: key.file } : { PUBLISHER_PRIVATE_KEY: key.privateKey }),
-    // A local chain is never reorganised by itself.
+    // A local chain has no reorganizations.
     CONFIRMATIONS: '1',
     CONFIRM_INTERVAL_MS: String(confirmIntervalMs),
   }
 }
 
-/** For a worker alone, with Kubo as its IPFS node. `publisher` is from `toPublisherEnv`. */
+/** Environment of a worker in a separate process, with Kubo as its IPFS node. `publisher` comes from `toPublisherEnv`. */
 export function toWorkerEnv(parameters: { databaseUrl: string; publisher: Environment; kuboUrl: string }): Environment {
   const { databaseUrl, publisher, kuboUrl } = parameters
   return { DATABASE_URL: databaseUrl, ...publisher, IPFS_PINNER: 'kubo', IPFS_API_URL: kuboUrl }
 }
 
-/** For the server of the web app, and of the site to sign in to. `isBuilt`: the app as it is deployed, not from source. */
+/** Environment of the web server for the app and the demo site. `isBuilt`: serves the built app instead of its source. */
 export function toWebEnv(parameters: {
   port: number
   demoPort: number

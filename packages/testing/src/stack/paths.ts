@@ -2,13 +2,13 @@ import { join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 
-/** A path in the repository, from its root. */
+/** Absolute path of a path in the repository. */
 export const toPath = (path: string): string => join(ROOT, path)
 
-/** The programs of the service, each started by its path. */
+/** Main files of the service's programs. */
 export const mains = toMains(ROOT)
 
-/** Those of a checkout, this or another. */
+/** Main files in a checkout. */
 export function toMains(root: string) {
   return {
     enclave: join(root, 'services/enclave/src/main.ts'),
@@ -19,5 +19,5 @@ export function toMains(root: string) {
   }
 }
 
-/** Compiled code of all processes. With it they load in half the time. */
+/** Cache of compiled code for all processes. It halves their load time. */
 export const COMPILE_CACHE = toPath('node_modules/.cache/countersign')

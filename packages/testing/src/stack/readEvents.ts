@@ -1,6 +1,6 @@
 import { type AttestationPublished, attestationPublishedTopic, parseAttestationPublished } from '@countersign/protocol'
 
-/** Every event of the contract on the canonical chain, as a stranger reads them. */
+/** Reads all events of the contract on the canonical chain, as a third party would. */
 export async function readEvents({
   url,
   contract,

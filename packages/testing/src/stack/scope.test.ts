@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { allStarted, startInScope, withScope } from './scope.ts'
 
-test('each ends even if the task fails, and if another does not end', async () => {
+test('ends all parts even if the task or another part fails', async () => {
   const ended: string[] = []
   const failing = withScope(async ({ add }) => {
     add('one', async (name) => void ended.push(name))
@@ -16,7 +16,7 @@ test('each ends even if the task fails, and if another does not end', async () =
   expect(ended).toEqual(['one', 'three'])
 })
 
-test('startInScope gives the parts and a stop that runs once; a part that does not start ends those before it', async () => {
+test('startInScope returns the parts and a stop that runs once, and ends started parts if one fails to start', async () => {
   const ended: string[] = []
   const end = async (name: string) => void ended.push(name)
   const whole = await startInScope(async ({ add }) => ({ name: add('one', end) }))
@@ -30,7 +30,7 @@ test('startInScope gives the parts and a stop that runs once; a part that does n
   expect(ended).toEqual(['one', 'two'])
 })
 
-test('allStarted waits for all, also for those that start after one has failed', async () => {
+test('allStarted waits for all parts, even after one has failed', async () => {
   const late = Promise.withResolvers<string>()
   let isSettled = false
   const starting = allStarted([Promise.reject(new Error('no start')), late.promise])

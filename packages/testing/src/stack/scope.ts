@@ -2,15 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Things that have to be ended: the last one added ends first, and each ends even if another fails to. */
+/** Parts that must be ended: in reverse order, and each even if another fails. */
 export type Scope = {
-  /** Gives the thing back, and ends it with the scope. */
+  /** Adds a part to the scope and returns it. */
   add<Thing>(thing: Thing, end: (thing: Thing) => Promise<unknown>): Thing
-  /** A new folder for files, removed with the scope. */
+  /** Creates a folder that is removed with the scope. */
   createFolder(): Promise<string>
 }
 
-/** Runs a task, then ends what it added, whether or not it failed. */
+/** Runs a task, then ends the parts that it added, even if it failed. */
 export async function withScope<Result>(run: (scope: Scope) => Promise<Result>): Promise<Result> {
   const { scope, end } = createScope()
   try {
@@ -20,7 +20,7 @@ export async function withScope<Result>(run: (scope: Scope) => Promise<Result>):
   }
 }
 
-/** Starts something that has parts. When a part does not start, those before it are ended; later `stop` ends them all. */
+/** Starts something with parts. If a part fails to start, the earlier ones are ended; otherwise `stop` ends them all. */
 export async function startInScope<Parts extends object>(
   start: (scope: Scope) => Promise<Parts>,
 ): Promise<Parts & { stop(): Promise<void> }> {
@@ -33,7 +33,7 @@ export async function startInScope<Parts extends object>(
   }
 }
 
-/** Waits for parts that start side by side. All come to their end even if one fails, so that the scope can end those that started. */
+/** Waits for parts that start concurrently. Waits for all even if one fails, so that the scope can end those that started. */
 export async function allStarted<const Starts extends readonly unknown[]>(
   starts: Starts,
 ): Promise<{ -readonly [Index in keyof Starts]: Awaited<Starts[Index]> }> {

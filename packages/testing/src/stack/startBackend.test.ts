@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { findFreePorts } from '../ports.ts'
 import { startBackend } from './startBackend.ts'
 
-test('a database that does not start leaves no enclave behind', async () => {
+test('ends the enclave if the database fails to start', async () => {
   const [port = 0] = await findFreePorts(1)
   const starting = startBackend(
     { enclaveEnv: { PORT: String(port) } },
@@ -12,7 +12,7 @@ test('a database that does not start leaves no enclave behind', async () => {
   await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow('fetch failed')
 })
 
-test('stop ends the second coordinator too, and those that were started again', async () => {
+test('stop ends the second coordinator and restarted processes', async () => {
   const backend = await startBackend()
   const before = backend.pids()
   const { url } = await backend.startSecond()
@@ -22,8 +22,8 @@ test('stop ends the second coordinator too, and those that were started again', 
   await backend.startEnclave()
   expect(backend.pids()).not.toEqual(before)
   const urls = [url, backend.url, backend.enclaveUrl]
-  const ask = () => Promise.allSettled(urls.map(async (each) => (await fetch(`${each}/health`)).status))
-  expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+  const readHealth = () => Promise.allSettled(urls.map(async (each) => (await fetch(`${each}/health`)).status))
+  expect((await readHealth()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
   await backend.stop()
-  expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  expect((await readHealth()).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
 })

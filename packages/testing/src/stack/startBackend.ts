@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { OidcAccount } from '../localPeople.ts'
+import type { OidcAccount } from '../localAccounts.ts'
 import { startOidcProvider } from '../oidc.ts'
 import { findFreePorts } from '../ports.ts'
 import { startSatellite } from '../satellite.ts'
@@ -19,37 +19,35 @@ import {
 } from './witnesses.ts'
 
 export type StartBackendParameters = {
-  /** A database that is there already. */
+  /** URL of an existing database. */
   databaseUrl?: string
-  /** A satellite that runs elsewhere. */
+  /** A satellite that is already running. */
   satellite?: { url: string; publicKey: string }
-  /** Who can sign in; five people with names by default. */
+  /** Suggested accounts. Default: five named users. */
   accounts?: readonly OidcAccount[]
   quoteLatencyMs?: number
-  /** Added to the coordinator's environment. */
   env?: Environment
-  /** Added to the enclave's environment. */
   enclaveEnv?: Environment
-  /** Has the enclave insist on a log, with witnesses as processes. */
+  /** Makes the enclave require a log, with witnesses as processes. */
   log?: BackendLog | undefined
-  /** As for `startService`. */
+  /** See `startService`. */
   hasCompileCache?: boolean
-  /** Enclave and coordinator are those of another checkout, in this folder, to compare with. */
+  /** Folder of another checkout, whose enclave and coordinator are started instead, to compare with. */
   checkout?: string | undefined
 }
 
 export type BackendLog = {
-  /** How many; three by default. */
+  /** Number of witnesses. Default: three. */
   witnesses?: number
-  /** Of the enclave, the preferred one first. */
+  /** Origins of the enclave, the preferred one first. */
   origins?: readonly string[]
-  /** Those that witnesses know; all by default. */
+  /** Origins that witnesses know. Default: all. */
   knownOrigins?: readonly string[]
-  /** Puts something between the coordinator and a witness. Answers where it is. */
+  /** Adds a proxy between the coordinator and a witness. Returns its URL. */
   route?(witness: RunningWitness, scope: Scope): Promise<string>
 }
 
-/** Replaced where a database must fail to start. */
+/** Replaced in tests of a database that fails to start. */
 type StartBackendDeps = { createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> }
 
 export type Backend = Awaited<ReturnType<typeof startBackend>>
@@ -60,14 +58,17 @@ const accounts: readonly OidcAccount[] = ['alice', 'bob', 'carol', 'dave', 'erin
   name: `The one called ${sub}`,
 }))
 
-/** Of a log that nobody but this machine knows, and of a spare. */
+/** Origins of a local log and its spare. */
 const LOG_ORIGINS = ['log.localhost/1', 'log.localhost/2']
 const READY_MS = 60_000
 
-/** A coordinator that kills or freezes itself at a named point of its life. */
+/** A coordinator that kills or freezes itself at a named crash point. */
 const CRASHING_COORDINATOR = toPath('services/coordinator/test/crashingMain.ts')
 
-/** The whole backend on loopback: identity provider and satellite here, database, enclave and coordinator as processes. */
+/**
+ * Starts the whole backend on loopback: identity provider and satellite in this process; database, enclave and coordinator as separate
+ * processes.
+ */
 export function startBackend(parameters: StartBackendParameters = {}, deps: StartBackendDeps = { createTestDatabase }) {
   return startInScope((scope) => startParts(deps, parameters, scope))
 }
@@ -76,7 +77,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   const { env: coordinatorChanges = {}, enclaveEnv: enclaveChanges = {}, quoteLatencyMs = 5 } = parameters
   const folder = await scope.createFolder()
   const programs = parameters.checkout === undefined ? mains : toMains(parameters.checkout)
-  // Known before they start: the identity provider redirects to them.
+  // Chosen before the start, because the identity provider redirects to them.
   const [port = 0, secondPort = 0] = await findFreePorts(2)
   const url = `http://localhost:${port}`
   const secondUrl = `http://localhost:${secondPort}`
@@ -97,7 +98,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
       onLine: (line) => output.push(line),
       ...(parameters.hasCompileCache === undefined ? {} : { hasCompileCache: parameters.hasCompileCache }),
     })
-    // Before it serves: it may be another part that does not start.
+    // Added before it serves, in case another part fails to start.
     scope.add(service, ({ kill }) => kill('SIGKILL'))
     return { service, fields: await service.started }
   }
@@ -160,15 +161,15 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   let coordinator = await startCoordinator({})
 
   return {
-    /** Where browsers reach the coordinator. */
+    /** The coordinator's URL for browsers. */
     url,
-    /** Those of the log. */
+    /** Witnesses of the log. */
     witnesses,
-    /** The list of logs that they know. */
+    /** File with the logs that the witnesses know. */
     logsFile,
-    /** Of the enclave, where it has a log. */
+    /** Log origins of the enclave. */
     logOrigins: origins,
-    /** Has all witnesses know all logs of the enclave from now on. */
+    /** Adds all logs of the enclave to the witnesses. */
     async introduceLogs() {
       await writeLogList(logsFile, readLogKeys(enclave.fields))
       for (const witness of witnesses) {
@@ -176,31 +177,31 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
         await witness.start()
       }
     },
-    /** Resolves when the coordinator says that it can sign: with a log that is a while after it serves. */
+    /** Resolves when the coordinator can sign. With a log, that is some time after it serves. */
     async untilReady(timeoutMs = READY_MS) {
       const until = performance.now() + timeoutMs
       for (;;) {
         const answer = await fetch(`${url}/health/ready`).catch((error: Error) => error)
         if (answer instanceof Response && answer.ok) return void (await answer.body?.cancel())
         const text = answer instanceof Response ? await answer.text() : String(answer.cause ?? answer)
-        if (performance.now() > until) throw new Error(`The coordinator is not ready: ${text}`)
+        if (performance.now() > until) throw new Error(`coordinator not ready: ${text}`)
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
     },
-    /** Where it listens. */
+    /** The coordinator's listening address. */
     address: String(coordinator.fields.address),
     enclaveUrl,
-    /** What the enclave said of itself when it started. */
+    /** Fields of the enclave's "started" log line. */
     enclaveFields: () => enclave.fields,
     databaseUrl,
-    /** Of the embedded IPFS node. */
+    /** Folder of the embedded IPFS node. */
     dataDir,
     rootSecretFile,
     oidc,
     satellite,
-    /** All that coordinators and enclaves have written. */
+    /** Output of all coordinators and enclaves. */
     logs: () => output.join('\n'),
-    /** Undefined where one has ended. */
+    /** Undefined for a process that has ended. */
     pids: () => ({ enclave: toPid(enclave), coordinator: toPid(coordinator) }),
     stopCoordinator: (signal: NodeJS.Signals) => coordinator.service.kill(signal),
     wakeCoordinator: () => coordinator.service.wake(),
@@ -208,11 +209,11 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
       /^State:\s+T/m.test(await readFile(`/proc/${coordinator.service.pid}/status`, 'utf8')),
     /** Resolves when the coordinator's process has ended. */
     coordinatorEnded: () => coordinator.service.ended,
-    /** With these keys in its environment, and no others of earlier starts. */
+    /** Starts the coordinator with these environment variables, without those of earlier starts. */
     async startCoordinator(changes: Environment = {}) {
       coordinator = await startCoordinator(changes)
     },
-    /** Another coordinator at a port of its own: on the same database and enclave, unless these keys of its environment say otherwise. */
+    /** Starts another coordinator on a separate port, by default with the same database and enclave. */
     async startSecond(changes: Environment = {}) {
       const { service } = await startCoordinator({ ...changes, PORT: String(secondPort) })
       return { url: secondUrl, stop: () => service.kill('SIGKILL') }
@@ -220,12 +221,12 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     stopEnclave: (signal: NodeJS.Signals) => enclave.service.kill(signal),
     freezeEnclave: () => enclave.service.freeze(),
     wakeEnclave: () => enclave.service.wake(),
-    /** Another enclave with the same root secret and log, at a port of its own: its URL. */
+    /** Starts another enclave with the same root secret and log on a separate port. Returns its URL. */
     async startSecondEnclave() {
       const { fields } = await start('enclave', programs.enclave, { ...enclaveEnv, PORT: '0' })
       return String(fields.address)
     },
-    /** On the same port, with the same root secret. */
+    /** Starts the enclave on the same port with the same root secret. */
     async startEnclave() {
       enclave = await start('enclave', programs.enclave, { ...enclaveEnv, PORT: new URL(enclaveUrl).port })
     },

@@ -10,7 +10,7 @@ import { toPath } from './paths.ts'
 import { type StartServiceParameters, startService } from './startService.ts'
 
 const STARTED = `console.log(JSON.stringify({ msg: 'Started the thing', port: 7 }))`
-/** Serves, and does this when it is told to stop. The line comes last: then it listens for that. */
+/** A program that serves and runs `onStop` on SIGTERM. The "started" line comes last, when it can handle the signal. */
 const serve = (onStop: string) => `setInterval(() => {}, 1000); process.on('SIGTERM', () => { ${onStop} }); ${STARTED}`
 const SERVES = serve('process.exit(0)')
 
@@ -29,7 +29,7 @@ async function run(program: string, options: Partial<StartServiceParameters> = {
   return service
 }
 
-test('`started` gives the fields of its line; other lines, JSON or not, only go to `onLine`', async () => {
+test('`started` returns the fields of its line, and other lines only go to `onLine`', async () => {
   const lines: string[] = []
   const { started } = await run(`console.log('no JSON'); console.error('[1]'); ${SERVES}`, {
     onLine: (line) => lines.push(line),
@@ -38,37 +38,37 @@ test('`started` gives the fields of its line; other lines, JSON or not, only go 
   await expect.poll(() => lines.toSorted()).toEqual(['[1]', 'no JSON', '{"msg":"Started the thing","port":7}'])
 })
 
-test('a process has PATH, the compile cache and what it is given, and nothing else of ours', async () => {
+test('a process gets PATH, the compile cache and the given environment only', async () => {
   process.env.STRAY_SETTING = 'x'
   onTestFinished(() => void delete process.env.STRAY_SETTING)
   const says = `console.log(JSON.stringify({ msg: 'Started the thing', names: Object.keys(process.env).sort() }))`
-  const ask = async (env: Record<string, string>) => (await (await run(says, { env })).started).names
-  expect(await ask({ OWN: '1' })).toEqual(['NODE_COMPILE_CACHE', 'OWN', 'PATH'])
-  expect(await ask({ NODE_ENV: 'production' })).toEqual(['NODE_ENV', 'PATH'])
+  const readNames = async (env: Record<string, string>) => (await (await run(says, { env })).started).names
+  expect(await readNames({ OWN: '1' })).toEqual(['NODE_COMPILE_CACHE', 'OWN', 'PATH'])
+  expect(await readNames({ NODE_ENV: 'production' })).toEqual(['NODE_ENV', 'PATH'])
 })
 
-test('one that ends before it serves rejects `started` with how, and with its last lines', async () => {
+test('a process that ends before it serves rejects `started` with the reason and its last lines', async () => {
   const { started, ended } = await run(
     `for (let n = 1; n < 20; n++) console.log('line ' + n + '.'); process.exitCode = 3`,
   )
   await expect(started).rejects.toThrow(
-    /^The thing ended with 3\. Its last lines:\n {2}line 8\.\n(?:.*\n)*.*line 19\.$/,
+    /^The thing exited with code 3\. Its last lines:\n {2}line 8\.\n(?:.*\n)*.*line 19\.$/,
   )
   expect(await ended).toMatchObject({ code: 3, isClean: false })
-  await expect((await run('')).started).rejects.toThrow('The thing ended with 0, and wrote nothing.')
+  await expect((await run('')).started).rejects.toThrow('The thing exited with code 0 without output.')
 })
 
-test('kill gives the exit code, or null where a signal ended it; twice is as good as once', async () => {
+test('kill returns the exit code, or null after a signal, and can be repeated', async () => {
   const polite = await run(SERVES)
   await polite.started
   expect([await polite.kill('SIGTERM'), await polite.kill('SIGTERM'), polite.hasEnded()]).toEqual([0, 0, true])
   const killed = await run(SERVES)
   await killed.started
   expect(await killed.kill('SIGKILL')).toBe(null)
-  expect((await killed.ended).how).toBe('was ended by SIGKILL')
+  expect((await killed.ended).how).toBe('was killed by SIGKILL')
 })
 
-test('stop waits until it serves, and is an error where it does not end in time, or not cleanly', async () => {
+test('stop waits until the process serves, and rejects if it ends late or with an error', async () => {
   const stopped: string[] = []
   const slow = await run(`setTimeout(() => { ${SERVES} }, 300)`, { onLine: (line) => stopped.push(line) })
   await slow.stop()
@@ -76,16 +76,16 @@ test('stop waits until it serves, and is an error where it does not end in time,
   const stubborn = await run(serve(''))
   await expect(stubborn.stop(500)).rejects.toThrow('The thing did not stop in 0.5 s and was killed.')
   const failing = await run(serve('process.exit(4)'))
-  await expect(failing.stop()).rejects.toThrow('The thing ended with 4 while stopping.')
+  await expect(failing.stop()).rejects.toThrow('The thing exited with code 4 while stopping.')
 })
 
-test('a checkout may have any name, and the launcher loads no package', async () => {
+test('works in a checkout with any name, and the launcher loads no package', async () => {
   const root = await mkdtemp(join(tmpdir(), 'countersign #1? 100%25 '))
   onTestFinished(() => rm(root, { recursive: true }))
   const source = 'packages/testing/src'
   await writeFile(join(root, 'package.json'), '{"type":"module"}')
   await writeFile(join(root, 'main.js'), SERVES)
-  // There are no packages to load here.
+  // This folder contains no packages.
   await cp(toPath(source), join(root, source), { recursive: true })
   const launcher = `
     const { startService } = await import(${JSON.stringify(pathToFileURL(join(root, source, 'stack/launcher.ts')).href)})
@@ -96,7 +96,7 @@ test('a checkout may have any name, and the launcher loads no package', async ()
   expect((await run).stdout).toBe('7\n')
 })
 
-test('it ends with the process that started it, even if that one is killed', async () => {
+test('the process ends when its parent is killed', async () => {
   const launcher = `
     import { startService } from ${JSON.stringify(toPath('packages/testing/src/stack/startService.ts'))}
     const service = startService({ name: 'child', main: process.env.MAIN, env: {} })

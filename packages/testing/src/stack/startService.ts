@@ -7,35 +7,35 @@ import { COMPILE_CACHE, toPath } from './paths.ts'
 export type LogFields = Readonly<Record<string, unknown>>
 
 export type ServiceEnd = {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   code: number | null
-  /** Ended with 0, or by SIGTERM before it could handle that. */
+  /** Whether it exited with 0, or by SIGTERM before it could handle the signal. */
   isClean: boolean
-  /** In words: `ended with 1`. */
+  /** The reason in words, such as `exited with code 1`. */
   how: string
   lastLines: readonly string[]
 }
 
-/** A service as a process of its own. */
+/** A service in a separate process. */
 export type Service = ReturnType<typeof startService>
 
 export type StartServiceParameters = {
   name: string
-  /** Its main.ts. It writes JSON lines. */
+  /** Path of its main file, which logs JSON lines. */
   main: string
-  /** All of its environment, besides PATH and the compile cache. */
+  /** Its environment, except for PATH and the compile cache. */
   env: Readonly<Record<string, string>>
-  /** The `msg` of the line that says that it serves; `Started the <name>` by default. */
+  /** The `msg` of its "started" log line. Default: `Started the <name>`. */
   startedMessage?: string
   onLine?(line: string): void
   takesMessages?: boolean
-  /** Off where start-up is measured, and in production, where an enclave refuses it. */
+  /** Turned off where startup is measured, and in production, where an enclave rejects it. */
   hasCompileCache?: boolean
 }
 
-/** As a URL: `--import` would take `#`, `?` and `%` in the path of a checkout for parts of one. */
+/** A URL, because `--import` would parse `#`, `?` and `%` in the path of a checkout. */
 const END_WITH_PARENT = pathToFileURL(toPath('packages/testing/src/stack/endWithParent.ts')).href
-/** Enough for a list of faults, or for the top of a stack trace. */
+/** Enough for a list of faults or the top of a stack trace. */
 const LAST_LINES = 12
 const STOP_TIMEOUT_MS = 30_000
 
@@ -44,14 +44,14 @@ export function startService(parameters: StartServiceParameters) {
   const { startedMessage = `Started the ${name}`, hasCompileCache = env.NODE_ENV !== 'production' } = parameters
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, ['-C', 'source', '--import', END_WITH_PARENT, main], {
-    // Nothing of the caller's environment: a stray DATABASE_URL is not meant for a test.
+    // Excludes the caller's environment, so that a stray DATABASE_URL doesn't affect a test.
     env: { PATH, ...(hasCompileCache ? { NODE_COMPILE_CACHE: COMPILE_CACHE } : {}), ...env },
     stdio: ['pipe', 'pipe', 'pipe', takesMessages ? 'ipc' : 'ignore'],
-    // In a group of its own, Ctrl-C does not reach it, and a supervisor can stop one service after the other.
+    // A separate process group isn't reached by Ctrl-C, so a supervisor can stop services in order.
     detached: true,
   })
   const { resolve, reject, promise: started } = Promise.withResolvers<LogFields>()
-  // A start that fails while no caller awaits it is no crash of this process.
+  // A failed start that isn't awaited must not end this process.
   started.catch(() => {})
   child.stdin?.on('error', () => {})
   const lastLines: string[] = []
@@ -65,16 +65,16 @@ export function startService(parameters: StartServiceParameters) {
       if (fields?.msg === startedMessage) resolve(fields)
     })
   }
-  const ended = new Promise<ServiceEnd>((settle) => {
+  const ended = new Promise<ServiceEnd>((finish) => {
     child.once('error', (error) =>
-      settle({ code: null, isClean: false, how: `could not be run: ${error.message}`, lastLines }),
+      finish({ code: null, isClean: false, how: `could not be started: ${error.message}`, lastLines }),
     )
-    // `close`, not `exit`: its last lines say why it ended.
+    // `close` comes after `exit`, once all output is read.
     child.once('close', (code, signal) =>
-      settle({
+      finish({
         code,
         isClean: code === 0 || signal === 'SIGTERM',
-        how: signal === null ? `ended with ${code}` : `was ended by ${signal}`,
+        how: signal === null ? `exited with code ${code}` : `was killed by ${signal}`,
         lastLines,
       }),
     )
@@ -86,23 +86,23 @@ export function startService(parameters: StartServiceParameters) {
 
   return {
     name,
-    /** Undefined when the process could not be created. */
+    /** Undefined if the process could not be created. */
     pid: child.pid,
     child: child as ChildProcess,
-    /** The fields of the line that says that it serves. Rejects when it ends before that. */
+    /** Fields of the "started" log line. Rejects if the process ends before it. */
     started,
     /** Never rejects. */
     ended,
     hasEnded,
     signal,
-    /** Sends the signal and gives the exit code when it has ended; null when a signal ended it. */
+    /** Sends a signal. Returns the exit code once the process has ended; null if a signal ended it. */
     async kill(sent: NodeJS.Signals): Promise<number | null> {
       if (!hasEnded()) signal(sent)
       return (await ended).code
     },
     /**
-     * SIGTERM, once it serves: one that starts may be creating its database. Throws when it does not end cleanly, or not within the
-     * time limit; then it is killed.
+     * Sends SIGTERM once the service serves, since it may be creating its database before that. Throws if it exits with an error or exceeds
+     * the time limit, after which it is killed.
      */
     async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
       if (hasEnded()) return
@@ -118,21 +118,21 @@ export function startService(parameters: StartServiceParameters) {
       if (isLate) throw new Error(`The ${name} did not stop in ${timeoutMs / 1000} s and was killed.`)
       if (!isClean) throw new Error(`The ${name} ${how} while stopping.`)
     },
-    /** SIGSTOP: the process keeps its connections and does nothing until `wake`. */
+    /** SIGSTOP: the process keeps its connections but doesn't run until `wake`. */
     freeze: () => signal('SIGSTOP'),
     wake: () => signal('SIGCONT'),
-    /** Sends a message to a service that takes messages. One that has just died takes none: `ended` reports that. */
+    /** Sends a message to a service that takes messages. Does nothing if the service has just died; `ended` reports that. */
     send: (message: object) => void (child.connected && child.send(message, () => {})),
   }
 }
 
-/** That a service ended, and its last lines, for a person. */
+/** Describes the end of a service with its last lines. */
 export function describeEnd(name: string, { how, lastLines }: Pick<ServiceEnd, 'how' | 'lastLines'>): string {
-  if (lastLines.length === 0) return `The ${name} ${how}, and wrote nothing.`
+  if (lastLines.length === 0) return `The ${name} ${how} without output.`
   return [`The ${name} ${how}. Its last lines:`, ...lastLines.map((line) => `  ${line}`)].join('\n')
 }
 
-/** Undefined for a line that is no JSON object. */
+/** Undefined for a line that isn't a JSON object. */
 export function parseLogLine(line: string): LogFields | undefined {
   try {
     const value: unknown = JSON.parse(line)

@@ -1,10 +1,10 @@
-/** The middle one; of an even number, the upper of the two. */
+/** The middle value, or the upper of two. */
 export function median(values: readonly number[]): number {
   const sorted = toSorted(values)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-/** The smallest value that at least this share of all values does not exceed. */
+/** The smallest value that at least this share of the values doesn't exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = toSorted(values)
   return sorted[Math.max(Math.ceil(share * sorted.length), 1) - 1] ?? Number.NaN
@@ -13,8 +13,8 @@ export function percentile(values: readonly number[], share: number): number {
 export const interquartileRange = (values: readonly number[]) => percentile(values, 0.75) - percentile(values, 0.25)
 
 /**
- * How often a value of the first kind is greater than one of the second, ties counted half: what the best threshold could learn
- * from the values. 0.5 is nothing, 0 and 1 are everything. After Mann and Whitney.
+ * The probability that a value of the first kind exceeds one of the second, with ties counted half (Mann-Whitney). It is a limit on what a
+ * threshold can learn from the values: 0.5 is nothing, 0 and 1 are everything.
  */
 export function areaUnderCurve(first: readonly number[], second: readonly number[]): number {
   const all = [
@@ -32,7 +32,7 @@ export function areaUnderCurve(first: readonly number[], second: readonly number
   return (rankSum - (first.length * (first.length + 1)) / 2) / (first.length * second.length)
 }
 
-/** How far the area strays from 0.5 by chance alone, where both kinds are alike. */
+/** Standard deviation of the area from 0.5 if both kinds have the same distribution. */
 export function standardErrorOfArea(first: number, second: number): number {
   return Math.sqrt((first + second + 1) / (12 * first * second))
 }

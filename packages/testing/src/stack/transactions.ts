@@ -1,6 +1,6 @@
 import { type Hex, hashUnsignedTransaction, type TxMetadata, toPrefixedHex } from '@countersign/protocol'
 
-/** A transaction; each nonce makes another one. */
+/** A transaction that differs with each nonce. */
 export function createTx(nonce: number, changes: Partial<TxMetadata> = {}): TxMetadata {
   return {
     chainId: 31337,

@@ -1,21 +1,21 @@
 import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
 
 export type WaitForProofsParameters = {
-  /** Of the coordinator. */
+  /** URL of the coordinator. */
   url: string
   slugs: readonly string[]
   timeoutMs?: number
-  /** `fetch` by default. */
+  /** Default: `fetch`. */
   get?(url: string): Promise<Response>
 }
 
-/** A proof as it was read last. */
+/** The last answer for a proof. */
 export type ReadProof = { slug: string; httpStatus: number; proof: ProofPayload | undefined }
 
 const TIMEOUT_MS = 60_000
 const INTERVAL_MS = 100
 
-/** Reads proofs until each is terminal or refused, or the time is over. */
+/** Polls proofs until each is final or not found, or the time is over. */
 export async function waitForProofs(parameters: WaitForProofsParameters): Promise<ReadProof[]> {
   const { url, slugs, timeoutMs = TIMEOUT_MS, get = fetch } = parameters
   const until = performance.now() + timeoutMs
@@ -34,11 +34,12 @@ export async function waitForProofs(parameters: WaitForProofsParameters): Promis
   return read
 }
 
-/** The proofs, once all are complete. Throws when one fails, is not there, or is not complete in time. */
+/** Waits until all proofs are complete. Throws if one fails, isn't found or isn't complete in time. */
 export async function waitForCompleteProofs(parameters: WaitForProofsParameters): Promise<ProofPayload[]> {
   const read = await waitForProofs(parameters)
   return read.map(({ slug, httpStatus, proof }) => {
-    if (proof?.status !== 'complete') throw new Error(`proof ${slug} is ${proof?.status ?? httpStatus}`)
+    if (proof?.status !== 'complete')
+      throw new Error(`proof ${slug}: expected status complete, got ${proof?.status ?? httpStatus}`)
     return proof
   })
 }

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(parent, { recursive: true }))
 
-test('witnesses are made once, each with a key of its own; what a killed start left is made anew', async () => {
+test('creates witnesses once, each with its own key, and replaces leftovers of a killed start', async () => {
   const made = await createWitnessFolders(parent, 2)
   expect(made.map(({ name }) => name)).toEqual(['w1', 'w2'])
   expect(new Set(made.map(({ vkey }) => vkey)).size).toBe(2)
@@ -23,13 +23,13 @@ test('witnesses are made once, each with a key of its own; what a killed start l
   expect((await readdir(parent)).toSorted()).toEqual(['w1', 'w2', 'w3'])
 })
 
-test('a witness is started again at its address, and one that knows no log does not start', async () => {
+test('restarts a witness at its address, and fails to start without a log', async () => {
   const [folder] = await createWitnessFolders(parent, 1)
   if (folder === undefined) throw new Error('no witness')
   const logsFile = join(parent, 'logs')
   await writeLogList(logsFile, [])
   await expect(startWitness({ ...folder, logsFile }).started).rejects.toThrow('expected at least one log')
-  // Any verifier key will do.
+  // Any verifier key works.
   await writeLogList(logsFile, [folder.vkey])
   const witness = await runWitness(folder, { logsFile })
   const health = async () => (await fetch(`${witness.url}/health`)).status

@@ -5,13 +5,13 @@ import { promisify } from 'node:util'
 import { COMPILE_CACHE, mains, toPath } from './paths.ts'
 import { type LogFields, type Service, startService } from './startService.ts'
 
-/** A witness that can be started: its folder, and the verifier key of its Ed25519 cosignatures. */
+/** Folder of a witness, and the verifier key of its Ed25519 cosignatures. */
 export type WitnessFolder = { name: string; vkey: string; folder: string }
 
 const NEW_KEY = toPath('services/witness/src/newKey.ts')
 const VKEY_FILE = 'vkey'
 
-/** So many witnesses under a folder, `w1` and so on: those that are there, and new ones, made with the command that operators use. */
+/** Returns this many witnesses in a folder, named `w1` and so on. Creates missing ones with the operator's command. */
 export function createWitnessFolders(parent: string, count: number): Promise<WitnessFolder[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => createWitnessFolder(parent, `w${index + 1}`)))
 }
@@ -30,18 +30,18 @@ async function createWitnessFolder(parent: string, name: string): Promise<Witnes
   )
   const [vkey = ''] = stdout.split('\n')
   await writeFile(join(draft, VKEY_FILE), vkey)
-  // The witness and its verifier key come together, or not at all.
+  // Publishes the witness and its verifier key together.
   await rename(draft, folder)
   return { name, vkey, folder }
 }
 
-/** Verifier keys of the logs that an enclave may write, from the line with which it said that it serves. */
+/** Verifier keys of the logs that an enclave may write, from its "started" log line. */
 export function readLogKeys({ logKeys }: LogFields): string[] {
-  if (typeof logKeys !== 'string') throw new Error('The enclave named no keys of its logs.')
+  if (typeof logKeys !== 'string') throw new Error('the enclave reported no log keys')
   return logKeys.split(' ')
 }
 
-/** The logs that witnesses are to cosign, for `startWitness`. */
+/** Writes the list of logs that witnesses cosign, for `startWitness`. */
 export async function writeLogList(path: string, vkeys: readonly string[]): Promise<void> {
   await writeFile(path, ['logs/v0', ...vkeys.map((vkey) => `vkey ${vkey}`), ''].join('\n'))
 }
@@ -49,7 +49,7 @@ export async function writeLogList(path: string, vkeys: readonly string[]): Prom
 export function startWitness(parameters: {
   folder: string
   logsFile: string
-  /** Any free one by default. */
+  /** Default: a free one. */
   port?: number
   onLine?(line: string): void
 }): Service {
@@ -62,10 +62,10 @@ export function startWitness(parameters: {
   })
 }
 
-/** A witness as a process, which can be killed and started again at the same address. */
+/** A witness process that can be killed and restarted at the same address. */
 export type RunningWitness = Awaited<ReturnType<typeof runWitness>>
 
-/** Starts a witness, and keeps where it is for its next starts. */
+/** Starts a witness and keeps its address for restarts. */
 export async function runWitness(
   witness: WitnessFolder,
   parameters: { logsFile: string; onLine?(line: string): void },

@@ -68,8 +68,8 @@ export function startBed() {
       ...publishing,
     }
     const [port = 0] = await findFreePorts(1)
-    const nobody = `127.0.0.1:${port}`
-    return { backend, kubo, contract, env, nobody, folder: await scope.createFolder() }
+    const closedAddress = `127.0.0.1:${port}`
+    return { backend, kubo, contract, env, closedAddress, folder: await scope.createFolder() }
   })
 }
 

@@ -98,7 +98,7 @@ export const localCases: readonly Case[] = [
   [
     'database',
     /connection refused/,
-    (_, bed) => ({ DATABASE_URL: `postgres://countersign:canary-password@${bed.nobody}/countersign` }),
+    (_, bed) => ({ DATABASE_URL: `postgres://countersign:canary-password@${bed.closedAddress}/countersign` }),
   ],
   ['database', /is a standby/, async (_, bed) => ({ DATABASE_URL: await createStandby(bed) })],
   [
@@ -136,7 +136,7 @@ export const localCases: readonly Case[] = [
     /^LOG_WITNESSES: expected VKEY@URL/,
     (_, bed) => ({
       RECEIPTS: '2',
-      LOG_WITNESSES: `witness.example/w1+7a6d8c1e+BJoYAVZ9ClHLQnDjlTdcH3xN1bZ0h1uF0H1g@http://${bed.nobody}`,
+      LOG_WITNESSES: `witness.example/w1+7a6d8c1e+BJoYAVZ9ClHLQnDjlTdcH3xN1bZ0h1uF0H1g@http://${bed.closedAddress}`,
     }),
     { args: ['--only', 'configuration'] },
   ],

@@ -35,13 +35,13 @@ export const LOG = toVkey(createNoteKey({ name: 'log.example/a', type: 'ed25519'
 async function toHardware(bed: Bed) {
   const configHashes = [String(bed.backend.enclaveFields().configHash)]
   const path = await writeJson(bed, 'hardware.json', { measurements: [measureSimulatedEnclave()], configHashes })
-  return { MOCK_ATTESTATION: undefined, ENCLAVE_POLICY_FILE: path, COLLATERAL_URL: `http://${bed.nobody}` }
+  return { MOCK_ATTESTATION: undefined, ENCLAVE_POLICY_FILE: path, COLLATERAL_URL: `http://${bed.closedAddress}` }
 }
 
 /** Faults of other services. */
 export const outsideCases: readonly Case[] = [
   ['chain', /invalid publisher private key/, () => ({ PUBLISHER_PRIVATE_KEY: `0x${'00'.repeat(32)}` })],
-  ['enclave', /connection refused/, (_, bed) => ({ ENCLAVE_URL: `http://${bed.nobody}` })],
+  ['enclave', /connection refused/, (_, bed) => ({ ENCLAVE_URL: `http://${bed.closedAddress}` })],
   ['enclave', /not an enclave/, async (scope) => ({ ENCLAVE_URL: await serve(scope, answerJson(404, {})) })],
   [
     'enclave',
@@ -93,7 +93,7 @@ export const outsideCases: readonly Case[] = [
     /does not accept samples signed by d75a/,
     () => ({ ENTROPY_PUBLIC_KEY: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a' }),
   ],
-  ['entropy', /connection refused/, (_, bed) => ({ ENTROPY_URL: `http://${bed.nobody}` })],
+  ['entropy', /connection refused/, (_, bed) => ({ ENTROPY_URL: `http://${bed.closedAddress}` })],
   ['entropy', /key other than ENTROPY_PUBLIC_KEY/, spoilEntropy('foreign-key')],
   ['entropy', /invalid signature/, spoilEntropy('wrong-signature')],
   ['entropy', /too old/, spoilEntropy('stale')],
@@ -108,7 +108,7 @@ export const outsideCases: readonly Case[] = [
     },
   ],
   ['pins', /rejected credentials/, () => ({ IPFS_API_TOKEN: 'canary-token' })],
-  ['pins', /connection refused/, (_, bed) => ({ IPFS_API_URL: `http://${bed.nobody}` })],
+  ['pins', /connection refused/, (_, bed) => ({ IPFS_API_URL: `http://${bed.closedAddress}` })],
   [
     'pins',
     /no usable answer/,
@@ -128,7 +128,7 @@ export const outsideCases: readonly Case[] = [
   ['chain', /expected chain 1, but the RPC serves 31337/, () => ({ CHAIN_ID: '1' })],
   ['chain', /no code at/, () => ({ ATTESTATIONS_ADDRESS: `0x${'11'.repeat(20)}` })],
   ['chain', /the publisher is 0x/, () => ({ PUBLISHER_PRIVATE_KEY: STRANGERS_KEY })],
-  ['chain', /RPC/, (_, bed) => ({ RPC_URL: `http://user:canary-password@${bed.nobody}/canary-path` })],
+  ['chain', /RPC/, (_, bed) => ({ RPC_URL: `http://user:canary-password@${bed.closedAddress}/canary-path` })],
   [
     'chain',
     /no usable answer/,
@@ -162,7 +162,7 @@ export const outsideCases: readonly Case[] = [
     },
     { args: ['--worker'] },
   ],
-  ['sign-in', /connection refused/, (_, bed) => ({ OIDC_GOOGLE_ISSUER: `http://${bed.nobody}` })],
+  ['sign-in', /connection refused/, (_, bed) => ({ OIDC_GOOGLE_ISSUER: `http://${bed.closedAddress}` })],
   [
     'sign-in',
     /another issuer/,
@@ -181,13 +181,13 @@ export const outsideCases: readonly Case[] = [
   [
     'enclave-settings',
     /the enclave has no log/,
-    (_, bed) => ({ RECEIPTS: '2', LOG_WITNESSES: `${WITNESS}@http://${bed.nobody}` }),
+    (_, bed) => ({ RECEIPTS: '2', LOG_WITNESSES: `${WITNESS}@http://${bed.closedAddress}` }),
     { state: 'warning' },
   ],
   [
     'log',
     /witness.example\/w1: connection refused/,
-    (_, bed) => ({ RECEIPTS: '2', LOG_WITNESSES: `${WITNESS}@http://${bed.nobody}` }),
+    (_, bed) => ({ RECEIPTS: '2', LOG_WITNESSES: `${WITNESS}@http://${bed.closedAddress}` }),
     { state: 'warning' },
   ],
   ['report', /configfs_unavailable/, (_, bed) => toHardware(bed)],

@@ -1,27 +1,27 @@
 import { describe, expect, test } from 'vitest'
-import { createLocalPeople, readRemembered, writeRemembered } from './localPeople.ts'
+import { createLocalAccounts, readRemembered, writeRemembered } from './localAccounts.ts'
 import { renderSignInPage } from './localSignInPage.ts'
 
 const accounts = [{ sub: 'alice', email: 'alice@example.com', name: 'The one called alice' }]
-const subOf = (name: string) => createLocalPeople(accounts).become(name)?.sub
+const subOf = (name: string) => createLocalAccounts(accounts).findByName(name)?.sub
 
-describe('anybody can be anybody', () => {
-  test('one name is one person, whatever its case and spaces, and after a restart', () => {
+describe('local accounts', () => {
+  test('a name is one account, regardless of case, spaces and restarts', () => {
     expect(subOf('Grace Hopper')).toBe('grace-hopper')
     expect(subOf('  GRACE \t hopper\n')).toBe('grace-hopper')
-    expect(createLocalPeople([]).become('Grace Hopper')).toEqual({
+    expect(createLocalAccounts([]).findByName('Grace Hopper')).toEqual({
       sub: 'grace-hopper',
       email: 'grace-hopper@example.com',
       name: 'Grace Hopper',
     })
   })
 
-  test('whoever is suggested is met by name and by subject', () => {
-    expect(createLocalPeople(accounts).become('the one called ALICE')).toBe(accounts[0])
-    expect(createLocalPeople(accounts).become('Alice')).toBe(accounts[0])
+  test('finds suggested accounts by name and subject', () => {
+    expect(createLocalAccounts(accounts).findByName('the one called ALICE')).toBe(accounts[0])
+    expect(createLocalAccounts(accounts).findByName('Alice')).toBe(accounts[0])
   })
 
-  test('names that differ are people who differ, in ASCII', () => {
+  test('different names get different ASCII subjects', () => {
     const names = ['Jose', 'José', 'Jo-se', 'Jo se', 'Jo.se', '李', '王', '🦊', 'ß', 'ss', '__proto__']
     const subs = names.map(subOf)
     expect(new Set(subs).size).toBe(names.length - 1)
@@ -29,19 +29,19 @@ describe('anybody can be anybody', () => {
     for (const sub of subs) expect(sub).toMatch(/^[a-z0-9-]{1,80}$/)
   })
 
-  test.each(['', ' ', '\u0000', '\u200b\u202e', '\n'])('%j is no name', (name) => {
-    expect(createLocalPeople(accounts).become(name)).toBeUndefined()
+  test.each(['', ' ', '\u0000', '\u200b\u202e', '\n'])('rejects %j as a name', (name) => {
+    expect(createLocalAccounts(accounts).findByName(name)).toBeUndefined()
   })
 
-  test('a long name is cut between characters', () => {
-    expect([...(createLocalPeople([]).become('🦊'.repeat(100))?.name ?? '')].length).toBe(60)
+  test('truncates a long name between characters', () => {
+    expect([...(createLocalAccounts([]).findByName('🦊'.repeat(100))?.name ?? '')].length).toBe(60)
   })
 })
 
-describe('who was here', () => {
+describe('remembered names', () => {
   const toCookies = (header: string) => header.split(';')[0] ?? ''
 
-  test('is remembered, newest first, five at most, each once', () => {
+  test('keeps five different names, newest first', () => {
     let cookies = ''
     for (const name of ['a', 'b', 'c', 'b', 'é; x=1', 'e', 'f']) cookies = toCookies(writeRemembered(cookies, name))
     expect(readRemembered(`other=1; ${cookies}; more=2`)).toEqual(['f', 'e', 'é; x=1', 'b', 'c'])
@@ -55,10 +55,10 @@ describe('who was here', () => {
     'local-people={}',
     'local-people=%5B',
     'xlocal-people=[]',
-  ])('is nobody in %j', (cookies) => expect(readRemembered(cookies)).toEqual([]))
+  ])('ignores %j', (cookies) => expect(readRemembered(cookies)).toEqual([]))
 })
 
-test('nothing of a name becomes markup', () => {
+test('escapes names in markup', () => {
   const name = `<script>"'&`
   const page = renderSignInPage({ remembered: [name], suggested: [], isRefused: true })
   expect(page).not.toContain('<script')

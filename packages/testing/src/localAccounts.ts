@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 
-/** Somebody who can sign in at the local provider. */
+/** An account of the local identity provider. */
 export type OidcAccount = { sub: string; email: string; name: string }
 
 const MAX_NAME_LENGTH = 60
 const MAX_REMEMBERED = 5
 const COOKIE = 'local-people'
 
-export type LocalPeople = ReturnType<typeof createLocalPeople>
+export type LocalAccounts = ReturnType<typeof createLocalAccounts>
 
-/** These people, and everybody whom somebody has said to be. */
-export function createLocalPeople(accounts: readonly OidcAccount[]) {
+/** The given accounts, and an account for any other name. */
+export function createLocalAccounts(accounts: readonly OidcAccount[]) {
   const bySub = new Map(accounts.map((account) => [account.sub, account]))
   return {
     find: (sub: string) => bySub.get(sub),
-    /** Whoever has this name, whether or not they were here before; undefined for what is no name. */
-    become(text: string): OidcAccount | undefined {
+    /** Returns the account for a name, creating it if needed; undefined for an invalid name. */
+    findByName(text: string): OidcAccount | undefined {
       const name = toName(text)
       if (name === '') return undefined
       const known = accounts.find((account) => account.name.toLowerCase() === name.toLowerCase())
@@ -33,7 +33,7 @@ function toName(text: string): string {
   return [...line].slice(0, MAX_NAME_LENGTH).join('').trim()
 }
 
-/** One name, one person, after every restart too. In ASCII, as subjects are; what that leaves out is told by a hash. */
+/** Maps a name to the same subject after every restart. Subjects are ASCII; a hash represents characters outside it. */
 function toSubject(name: string): string {
   const lower = name.toLowerCase()
   const plain = lower
@@ -45,7 +45,7 @@ function toSubject(name: string): string {
   return plain === '' ? rest : `${plain}-${rest}`
 }
 
-/** Names that this browser has had, newest first. Cookies do not know ports, so that another local stack remembers them too. */
+/** Names used in this browser, newest first. Cookies ignore ports, so other local stacks share them. */
 export function readRemembered(cookies: string | undefined): string[] {
   const value = new RegExp(`(?:^|; )${COOKIE}=([^;]*)`).exec(cookies ?? '')?.[1]
   try {
@@ -56,7 +56,7 @@ export function readRemembered(cookies: string | undefined): string[] {
   }
 }
 
-/** The header that remembers one more. */
+/** The Set-Cookie header that adds a name. */
 export function writeRemembered(cookies: string | undefined, name: string): string {
   const names = [...new Set([name, ...readRemembered(cookies)])].slice(0, MAX_REMEMBERED)
   return `${COOKIE}=${encodeURIComponent(JSON.stringify(names))}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Lax`
