@@ -20,10 +20,10 @@ import {
 import { readContainerConfig } from './test/readContainerConfig.ts'
 
 const HAPROXY = findProgram('haproxy')
-if (HAPROXY === undefined) console.log('HAProxy did not check its files: it is not here')
+if (HAPROXY === undefined) console.log('HAProxy not found: skipping the check of its configuration files')
 
 describe('the Compose file', () => {
-  test('has the topology: three coordinators, two workers, one database', () => {
+  test('starts three coordinators, two workers and one database', () => {
     const names = containers.compose?.map(programOf)
     expect(names?.filter((name) => name === 'coordinator')).toHaveLength(3)
     expect(names?.filter((name) => name === 'worker')).toHaveLength(2)
@@ -33,7 +33,7 @@ describe('the Compose file', () => {
     )
   })
 
-  test('everybody in one network namespace has a port of his own, and proxy and metrics know them', () => {
+  test('gives each process in a network namespace its own port, which proxy and metrics use', () => {
     const portsOf = (key: string) => containers.compose?.flatMap(({ env }) => env[key] ?? []) ?? []
     const coordinators = (containers.compose ?? []).filter((container) => programOf(container) === 'coordinator')
     const workers = (containers.compose ?? []).filter((container) => programOf(container) === 'worker')
@@ -42,14 +42,14 @@ describe('the Compose file', () => {
     const servers = [...read('deploy/compose/haproxy.cfg').matchAll(/server coordinator-\d 127\.0\.0\.1:(\d+)/g)].map(
       (match) => match[1],
     )
-    // Once where those that are ready are asked, and once where none is.
+    // Once in the backend for ready coordinators, and once in the one without.
     const ports = coordinators.map(({ env }) => env.PORT)
     expect(servers).toEqual([...ports, ...ports])
     const targets = [...read('deploy/compose/prometheus.yml').matchAll(/127\.0\.0\.1:(\d+)/g)].map((match) => match[1])
     expect(targets).toEqual([...coordinators, ...workers].map(({ env }) => env.METRICS_PORT))
   })
 
-  test('what differs from start to start comes from outside of what is measured, and nothing else does', () => {
+  test('the enclave script takes only the settings of a start from the unmeasured file', () => {
     const folder = mkdtempSync(join(tmpdir(), 'countersign-compose-'))
     try {
       for (const name of ['deploy/compose', 'bin', 'secrets']) mkdirSync(join(folder, name), { recursive: true })
@@ -80,20 +80,20 @@ describe('the Compose file', () => {
       rmSync(folder, { recursive: true })
     }
     const measured = parseEnv(read('deploy/compose.env.example'))
-    // The guest of the coordinators has nothing else, and Compose puts values into all of the file.
+    // The coordinators' guest has no other values, and Compose interpolates the whole file.
     expect(() => interpolate(composeTemplate, measured)).not.toThrow()
     expect(Object.keys(measured).filter((name) => /^(ROOT_SECRET|LOG_ORIGINS)/.test(name))).toEqual([])
     expect(Object.keys(startExample)).toEqual(['ROOT_SECRET_FROM'])
   })
 
-  test('asks for every value that it needs, and the example gives it', () => {
+  test('requires every value that it needs, and the example sets them all', () => {
     expect(() => interpolate(composeTemplate, { ...envExample, PUBLIC_URL: '' })).toThrow('PUBLIC_URL is not set')
-    const asked = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map((match) => match[1] ?? '')
+    const required = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map((match) => match[1] ?? '')
     const example = read('deploy/compose.env.example') + read('deploy/compose/start.env.example')
-    expect([...new Set(asked)].filter((name) => !example.includes(name))).toEqual([])
+    expect([...new Set(required)].filter((name) => !example.includes(name))).toEqual([])
   })
 
-  test('a beacon takes the place of the key of a satellite', () => {
+  test("accepts a beacon instead of the satellite's key", () => {
     const beacon = { ENTROPY_SOURCE: 'drand', ENTROPY_DRAND: 'quicknet', ENTROPY_PUBLIC_KEY: '', RECEIPTS: '2' }
     const started = toContainers(interpolate(composeTemplate, { ...envExample, ...beacon }) as Compose)
     const configOf = (program: string) =>
@@ -106,21 +106,21 @@ describe('the Compose file', () => {
     }
   })
 
-  test('a cache of Intel’s collateral is for coordinators and enclaves', () => {
+  test('passes a collateral cache to coordinators and enclaves', () => {
     const COLLATERAL_URL = 'https://pccs.example'
     const started = toContainers(interpolate(composeTemplate, { ...envExample, COLLATERAL_URL }) as Compose)
-    const asked = started.filter(({ env }) => env.COLLATERAL_URL === COLLATERAL_URL).map(({ where }) => where)
-    expect(asked).toEqual(['enclave', 'coordinator-doctor', 'coordinator-1', 'coordinator-2', 'coordinator-3'])
+    const required = started.filter(({ env }) => env.COLLATERAL_URL === COLLATERAL_URL).map(({ where }) => where)
+    expect(required).toEqual(['enclave', 'coordinator-doctor', 'coordinator-1', 'coordinator-2', 'coordinator-3'])
   })
 })
 
 describe('the proxy', () => {
   const text = read('deploy/compose/haproxy.cfg')
 
-  test.skipIf(HAPROXY === undefined)('HAProxy itself finds no fault in it, nor in the one for PostgreSQL', () => {
+  test.skipIf(HAPROXY === undefined)('HAProxy accepts its configuration and the one for PostgreSQL', () => {
     const folder = mkdtempSync(join(tmpdir(), 'countersign-haproxy-'))
     try {
-      // Whether there is a certificate is no matter of the file.
+      // Checks the file without its certificate.
       const plain = text.replace(' ssl crt /run/secrets/tls.pem alpn h2,http/1.1 ssl-min-ver TLSv1.2', '')
       for (const [name, each] of Object.entries({ plain, postgres: read('deploy/failover/haproxy.cfg') })) {
         writeFileSync(join(folder, name), each)

@@ -30,26 +30,26 @@ describe('every container', () => {
     web: {},
   }
 
-  test.each(services)('%s starts with what it is given', (_, program, container) => {
+  test.each(services)('%s accepts its configuration', (_, program, container) => {
     expect(readContainerConfig(container)).toMatchObject(expected[program])
   })
 
-  test.each(services)('%s sets only what is explained, and what its program reads', (_, program, container) => {
+  test.each(services)('%s sets only documented variables that its program reads', (_, program, container) => {
     const named = new Set(
       [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=/gm)].map((match) => match[1] ?? ''),
     )
-    const asked = new Set<string>()
-    // What is read of one source of entropy is not of another.
+    const keysRead = new Set<string>()
+    // Each entropy source reads other variables.
     for (const source of [{}, { ENTROPY_SOURCE: 'drand', RECEIPTS: '2' }]) {
-      readContainerConfig(withEnv(container, source), {}, (key) => asked.add(key))
+      readContainerConfig(withEnv(container, source), {}, (key) => keysRead.add(key))
     }
-    // Coordinators find their identity providers by the names of the keys.
-    const isRead = (key: string) => asked.has(key) || (program === 'coordinator' && key.startsWith('OIDC_'))
+    // Coordinators find identity providers by the names of the variables.
+    const isRead = (key: string) => keysRead.has(key) || (program === 'coordinator' && key.startsWith('OIDC_'))
     const keys = Object.keys(container.env)
     expect(keys.filter((key) => !named.has(key) || !isRead(key))).toEqual([])
   })
 
-  test.each(doctors)('%s looks at what its program starts with', (where, container) => {
+  test.each(doctors)('%s checks the configuration of its program', (where, container) => {
     const program = container.args.includes('--worker') ? 'worker' : 'coordinator'
     const looked = { ...container, args: program === 'worker' ? ['worker'] : [] }
     expect(readContainerConfig(looked)).toMatchObject(expected[program])
@@ -63,9 +63,9 @@ describe('every container', () => {
       expect(settingsOf(container)).toEqual(settingsOf(other))
       expect(container.mounts.toSorted()).toEqual(other.mounts.toSorted())
     }
-    // Nothing that is only away for a while keeps a program from starting.
-    const asked = parseDoctorCommand(container.args.slice(1))
-    if (asked.kind !== 'run' || asked.only === undefined) throw new Error('it looks at everything')
+    // A service that is only temporarily down must not prevent a start.
+    const doctor = parseDoctorCommand(container.args.slice(1))
+    if (doctor.kind !== 'run' || doctor.only === undefined) throw new Error('the doctor runs all checks')
     const outside: readonly string[] = [
       'database',
       'database-tls',
@@ -83,14 +83,14 @@ describe('every container', () => {
       'log',
       'clock',
     ]
-    expect(asked.only.filter((name) => outside.includes(name))).toEqual([])
+    expect(doctor.only.filter((name) => outside.includes(name))).toEqual([])
   })
 
-  test('that would not start is noticed', () => {
+  test('an invalid configuration is detected', () => {
     const [, , enclave] = services.find(([, program]) => program === 'enclave') ?? []
     const [, , coordinator] = services.find(([, program]) => program === 'coordinator') ?? []
     const [, , worker] = services.find(([, program]) => program === 'worker') ?? []
-    if (!enclave || !coordinator || !worker) throw new Error('there is one of each')
+    if (!enclave || !coordinator || !worker) throw new Error('expected one container of each program')
     for (const broken of [
       { ...enclave, mounts: [] },
       withEnv(enclave, { LISTEN: 'http' }),
@@ -105,7 +105,7 @@ describe('every container', () => {
     }
   })
 
-  test('of a coordinator gives admin, which operators run in its place, the database', () => {
+  test('of a coordinator passes the database to admin, which operators run in it', () => {
     const [, , coordinator] = ours.find(([where]) => where === 'compose: coordinator-1') ?? []
     const admin = launchedBy('coordinator', 'admin')
     expect(admin?.takesArguments).toBe(true)
@@ -113,7 +113,7 @@ describe('every container', () => {
     expect(given).toEqual(['DATABASE_URL_FILE'])
   })
 
-  test('of ours is one of three images, and other images are the same everywhere', () => {
+  test('uses one of our images, or an image with the same version everywhere', () => {
     const images = Object.values(containers).flatMap((list) => list.map(({ image }) => image))
     const versions = new Map<string, Set<string>>()
     for (const image of images.filter((name) => !name.includes('countersign-'))) {

@@ -13,40 +13,40 @@ const dockerfiles = (['enclave', 'coordinator', 'web', 'witness'] as const).map(
 }))
 
 describe('the Dockerfiles', () => {
-  test.each(dockerfiles)('$name: the image holds what was measured, and starts only its launcher', ({ name, text }) => {
-    const lines = text
-      .replace(/^\s*#.*$/gm, '')
-      .replace(/\\\n/g, ' ')
-      .split('\n')
-    const final = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
-    const instructions = final.filter((line) => line.trim() !== '' && !/^(LABEL|EXPOSE|WORKDIR) /.test(line))
-    expect(instructions).toEqual([
-      'FROM scratch',
-      'COPY --from=build /src/out/root/ /',
-      expect.stringMatching(/^USER [1-9]\d*:[1-9]\d*$/),
-      expect.stringMatching(/^HEALTHCHECK .* CMD \["\/bin\/launch", "health"\]$/),
-      'ENTRYPOINT ["/bin/launch"]',
-      `CMD ["${name}"]`,
-    ])
-  })
-
   test.each(dockerfiles)(
-    '$name: builds from a pinned image, without scripts of packages, and from files that are sent',
-    ({ text }) => {
-      // Directives in comments change how, and by whom, the file is read.
-      expect(text).not.toMatch(/^\s*#\s*(syntax|escape)\s*=/im)
-      expect(isPinned(/^ARG NODE_IMAGE=(\S+)$/m.exec(text)?.[1] ?? '')).toBe(true)
-      expect(text.match(/^FROM (?!scratch|\$\{NODE_IMAGE\})/m)).toBeNull()
-      expect(text).not.toMatch(/^ADD /im)
-      const installs = [...text.matchAll(/npm (?:ci|install) .*/g)].map(([line]) => line)
-      expect(installs.filter((line) => !line.includes('--ignore-scripts'))).toEqual([])
-      const sources = [...text.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '))
-      expect(sources.filter((source) => !isSent(source))).toEqual([])
+    '$name: the image contains the measured files and starts only its launcher',
+    ({ name, text }) => {
+      const lines = text
+        .replace(/^\s*#.*$/gm, '')
+        .replace(/\\\n/g, ' ')
+        .split('\n')
+      const final = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
+      const instructions = final.filter((line) => line.trim() !== '' && !/^(LABEL|EXPOSE|WORKDIR) /.test(line))
+      expect(instructions).toEqual([
+        'FROM scratch',
+        'COPY --from=build /src/out/root/ /',
+        expect.stringMatching(/^USER [1-9]\d*:[1-9]\d*$/),
+        expect.stringMatching(/^HEALTHCHECK .* CMD \["\/bin\/launch", "health"\]$/),
+        'ENTRYPOINT ["/bin/launch"]',
+        `CMD ["${name}"]`,
+      ])
     },
   )
 
-  // npm links a package of ours for those workspaces alone that are named and need it: a build without it ends at its last step.
-  test.each(dockerfiles)('$name: installs what the program that measures imports', ({ text }) => {
+  test.each(dockerfiles)('$name: builds from a pinned image and listed files, without package scripts', ({ text }) => {
+    // Directives in comments change how and by which frontend the file is read.
+    expect(text).not.toMatch(/^\s*#\s*(syntax|escape)\s*=/im)
+    expect(isPinned(/^ARG NODE_IMAGE=(\S+)$/m.exec(text)?.[1] ?? '')).toBe(true)
+    expect(text.match(/^FROM (?!scratch|\$\{NODE_IMAGE\})/m)).toBeNull()
+    expect(text).not.toMatch(/^ADD /im)
+    const installs = [...text.matchAll(/npm (?:ci|install) .*/g)].map(([line]) => line)
+    expect(installs.filter((line) => !line.includes('--ignore-scripts'))).toEqual([])
+    const sources = [...text.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '))
+    expect(sources.filter((source) => !isSent(source))).toEqual([])
+  })
+
+  // npm links a package of ours only for named workspaces that need it. A build without it fails at its last step.
+  test.each(dockerfiles)('$name: installs the imports of the measuring program', ({ text }) => {
     const needs = new Map(
       globSync('{packages,services,apps}/*/package.json', { cwd: root }).map((path) => {
         const { name, dependencies = {} } = JSON.parse(read(path)) as Manifest

@@ -7,24 +7,24 @@ import { type CoordinatorConfig, enclavePolicy, readContainerConfig } from './te
 describe('the dstack application', () => {
   const text = read('deploy/dstack/app-compose.json')
 
-  test('carries the Compose file, byte for byte', () => {
+  test('contains the Compose file byte for byte', () => {
     expect(text).toBe(toAppCompose(dstackText))
     expect(parseAppCompose(text).docker_compose_file).toBe(dstackText)
   })
 
-  test('is in the form that every dstack tool writes: sorted, without white space', () => {
+  test('has the form that dstack tools write: sorted, without whitespace', () => {
     const value = JSON.parse(text)
     expect(text).toBe(
       JSON.stringify(Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))),
     )
   })
 
-  test('lets nothing of the configuration come from outside of the measurement', () => {
+  test('accepts no configuration from outside the measurement', () => {
     expect(parseAppCompose(text)).toMatchObject({ allowed_envs: [], kms_enabled: true, gateway_enabled: false })
     expect(dstackText).not.toContain('${')
   })
 
-  test('its hash is the payload of an event that a policy takes', () => {
+  test('its hash is an event payload that a policy accepts', () => {
     const hash = hashAppCompose(text)
     expect(hash).toMatch(/^[0-9a-f]{64}$/)
     expect(hashAppCompose(`${text}\n`)).not.toBe(hash)
@@ -37,11 +37,11 @@ describe('the dstack application', () => {
   test.each<[string, Record<string, unknown>, RegExp]>([
     ['an older manifest', { manifest_version: 1 }, /manifest_version/],
     ['another runner', { runner: 'bash' }, /runner/],
-    ['a member that dstack does not know', { alowed_envs: [] }, /alowed_envs is unknown/],
-    ['a script that runs before', { pre_launch_script: 'sh' }, /pre_launch_script is unknown/],
+    ['an unknown member', { alowed_envs: [] }, /unknown member: alowed_envs/],
+    ['a pre-launch script', { pre_launch_script: 'sh' }, /unknown member: pre_launch_script/],
     ['a wrong type', { kms_enabled: 'true' }, /kms_enabled/],
-    ['nothing to run', { docker_compose_file: '' }, /docker_compose_file/],
-  ])('refused: %s', (_, change, expected) => {
+    ['an empty Compose file', { docker_compose_file: '' }, /docker_compose_file/],
+  ])('rejects %s', (_, change, expected) => {
     expect(() => parseAppCompose(JSON.stringify({ ...JSON.parse(text), ...change }))).toThrow(expected)
   })
 })

@@ -10,19 +10,19 @@ import { type Haproxy, replaceAll, startHaproxy } from '../trials/cluster/haprox
 import { read } from './test/manifests.ts'
 
 const program = findProgram('haproxy')
-if (program === undefined) console.log('the file for PostgreSQL was not tried: HAProxy is not here')
+if (program === undefined) console.log('HAProxy not found: skipping the configuration for PostgreSQL')
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return (server.address() as { port: number }).port
 }
 
-/** Says its name to everybody, and beside it whether it is primary. */
+/** Sends its name on every connection. A second port reports whether it is primary. */
 async function startNamed(name: string) {
   const server = createServer((socket) => socket.on('error', () => {}).end(name))
-  const state = { isPrimary: true, asked: 0 }
+  const state = { isPrimary: true, checks: 0 }
   const role = createHttpServer((_, response) => {
-    state.asked += 1
+    state.checks += 1
     response.writeHead(state.isPrimary ? 200 : 503).end()
   })
   const [port, rolePort] = [await listen(server), await listen(role)]
@@ -34,7 +34,7 @@ async function startNamed(name: string) {
   return { state, port, rolePort, stop }
 }
 
-test('a change of the schema may take hours, and is not cut off because nothing moves meanwhile', () => {
+test('connections stay open during a migration of several hours', () => {
   const text = read('deploy/failover/haproxy.cfg')
   for (const side of ['client', 'server']) {
     const [, hours] = new RegExp(`^  timeout ${side} (\\d+)h$`, 'm').exec(text) ?? []
@@ -42,7 +42,7 @@ test('a change of the schema may take hours, and is not cut off because nothing 
   }
 })
 
-describe.runIf(program !== undefined)('one address for two servers of PostgreSQL', () => {
+describe.runIf(program !== undefined)('one address for two PostgreSQL servers', () => {
   let [folder, port] = ['', 0]
   let a: Awaited<ReturnType<typeof startNamed>>
   let b: Awaited<ReturnType<typeof startNamed>>
@@ -69,31 +69,31 @@ describe.runIf(program !== undefined)('one address for two servers of PostgreSQL
     await rm(folder, { recursive: true })
   })
 
-  const ask = () => text(connect(port, '127.0.0.1')).catch(() => '')
-  async function askOften(): Promise<string> {
+  const readName = () => text(connect(port, '127.0.0.1')).catch(() => '')
+  async function readOften(): Promise<string> {
     let answers = ''
-    for (let count = 0; count < 8; count++) answers += await ask()
+    for (let count = 0; count < 8; count++) answers += await readName()
     return answers
   }
-  /** Until it has asked for the role twice more, and acted on the first answer. */
+  /** Waits for two more role checks, so that HAProxy has applied the first one. */
   async function waitForChecks({ state }: typeof a) {
-    const from = state.asked
-    await expect.poll(() => state.asked).toBeGreaterThan(from + 2)
+    const from = state.checks
+    await expect.poll(() => state.checks).toBeGreaterThan(from + 2)
   }
 
-  test('both say that they are primary: one of them gets everything', async () => {
+  test('uses only one server if both claim to be primary', async () => {
     await waitForChecks(a)
     await waitForChecks(b)
-    expect(await askOften()).toBe('aaaaaaaa')
+    expect(await readOften()).toBe('aaaaaaaa')
   })
 
-  test('the other one follows it, and keeps everything when the old primary says again that it is one', async () => {
+  test('switches to the other server, and stays there if the old primary claims its role again', async () => {
     a.state.isPrimary = false
-    await expect.poll(ask).toBe('b')
+    await expect.poll(readName).toBe('b')
     a.state.isPrimary = true
     await waitForChecks(a)
-    expect(await askOften()).toBe('bbbbbbbb')
+    expect(await readOften()).toBe('bbbbbbbb')
     b.state.isPrimary = false
-    await expect.poll(ask).toBe('a')
+    await expect.poll(readName).toBe('a')
   })
 })

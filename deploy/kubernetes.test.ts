@@ -19,21 +19,21 @@ import {
 import { type EnclaveConfig, readContainerConfig } from './test/readContainerConfig.ts'
 
 describe('the Kubernetes manifests', () => {
-  test('are all named in the kustomization', () => {
+  test('are all listed in the kustomization', () => {
     expect(kustomization.resources.toSorted()).toEqual(kubernetesFiles.toSorted())
-    // The way in for custodians is opened for a recovery alone.
+    // Only a recovery opens access for custodians.
     expect([...ceremony.resources, 'custodians.yaml'].toSorted()).toEqual(ceremonyFiles.toSorted())
     for (const image of ceremony.images) expect(kustomization.images).toContainEqual(image)
   })
 
-  test('are applied as they are: a kustomization patches nothing and generates nothing', () => {
+  test('are applied unchanged: a kustomization has no patches or generators', () => {
     for (const one of [kustomization, ceremony]) {
       expect(Object.keys(one)).toEqual(['apiVersion', 'kind', 'resources', 'images'])
       for (const image of one.images) expect(Object.keys(image)).toEqual(['name', 'newTag'])
     }
   })
 
-  test('a ceremony is a genesis or a recovery with the configuration of those that serve', () => {
+  test('a ceremony is a genesis or a recovery with the configuration of the serving enclaves', () => {
     const find = (where: string) => containers.kubernetes?.find((one) => one.where === where) as Container
     const serving = readContainerConfig(find('StatefulSet enclave/enclave')) as EnclaveConfig
     const pod = find('Pod enclave-ceremony/enclave')
@@ -46,12 +46,12 @@ describe('the Kubernetes manifests', () => {
       expect(config.rootSecret).toMatchObject({ from: { kind: kind === 'genesis' ? kind : 'recover' } })
     }
     expect(serving.rootSecret).toMatchObject({ from: { kind: 'join', backupPath: backup } })
-    // What is written lies on the volume, and what is read is given.
+    // The volume contains the written file, and the read file is mounted.
     expect(pod.mounts).toEqual(expect.arrayContaining(['/backup', dirname(backup)]))
     expect(dirname(pod.env.ROOT_SECRET_BACKUP_FILE ?? '')).toBe('/backup')
   })
 
-  test('every IPFS node has a way in, and says where', () => {
+  test('every IPFS node is reachable and announces its address', () => {
     const nodes = documents.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'kubo')?.data ?? {}
     for (const name of ['worker-0', 'worker-1']) {
       const addresses: string[] = JSON.parse(nodes[`announce-${name}.json`] ?? '[]')
@@ -64,7 +64,7 @@ describe('the Kubernetes manifests', () => {
     }
   })
 
-  test('names are asked of the cluster, or of a cache on the node', () => {
+  test('allow DNS queries to the cluster and to a cache on the node', () => {
     const asking = documents.flatMap(({ kind, metadata, spec }) => {
       const text = JSON.stringify(spec ?? {})
       return kind === 'NetworkPolicy' && text.includes('"port":53') ? [[metadata.name, text] as const] : []
@@ -73,7 +73,7 @@ describe('the Kubernetes manifests', () => {
     for (const [, text] of asking) expect(text).toContain('"cidr":"169.254.20.10/32"')
   })
 
-  test('have the topology, and only those speak to each other who have to', () => {
+  test('have the topology, and allow only required connections', () => {
     const replicas = Object.fromEntries(
       documents.flatMap(({ metadata, spec }) => (spec?.template ? [[metadata.name, spec.replicas]] : [])),
     )
@@ -91,12 +91,12 @@ describe('the Kubernetes manifests', () => {
     }
   })
 
-  test('what the operator has to create is in the instructions', () => {
+  test('the instructions create all Secrets and ConfigMaps', () => {
     for (const name of ['coordinator', 'worker', 'postgres', 'coordinator-policies', 'enclave-policies', 'root-backup'])
       expect(read('docs/run/deploy.md')).toMatch(new RegExp(`(secret generic|configmap) ${name} `))
   })
 
-  test('metrics on loopback are handed on by the sidecar', async () => {
+  test('a sidecar forwards the metrics from loopback', async () => {
     const [sidecar, ...others] = containers.kubernetes?.filter(({ where }) => where.endsWith('/metrics')) ?? []
     expect(others.map(({ args }) => args)).toEqual([sidecar?.args])
     const upstream = createServer((_, response) => void response.end('signings 1\n'))
@@ -106,20 +106,20 @@ describe('the Kubernetes manifests', () => {
     expect(ports).toEqual(['9464', '9465'])
     const child = spawn(process.execPath, [script, String(from), String(to)], { stdio: 'ignore' })
     try {
-      const ask = () =>
+      const scrape = () =>
         fetch(`http://127.0.0.1:${to}/metrics`).then(
           (response) => response.text(),
           () => '',
         )
-      await expect.poll(ask).toBe('signings 1\n')
-      // One caller that hangs up does not end it.
+      await expect.poll(scrape).toBe('signings 1\n')
+      // A caller that disconnects must not end it.
       await new Promise<void>((resolve) =>
         connect(to, '127.0.0.1', function (this: { resetAndDestroy(): void }) {
           this.resetAndDestroy()
           resolve()
         }),
       )
-      expect(await ask()).toBe('signings 1\n')
+      expect(await scrape()).toBe('signings 1\n')
     } finally {
       child.kill('SIGKILL')
       upstream.closeAllConnections()

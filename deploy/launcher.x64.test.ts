@@ -38,7 +38,7 @@ function write(name: string, text: string | Uint8Array): string {
 
 type Given = { args?: readonly string[]; env?: Record<string, string>; cwd?: string }
 
-/** Whether code of the attacker ran, or the loader or Node did what he said. */
+/** Runs a launcher. `hasObeyed` tells whether the attacker's code ran, or the loader or Node obeyed an injected setting. */
 function run(path: string, { args = [], env = {}, cwd = folder }: Given) {
   rmSync(marker, { force: true, recursive: true })
   const { status, stdout, stderr } = spawnSync(path, args, { env, cwd, encoding: 'utf8' })
@@ -47,7 +47,7 @@ function run(path: string, { args = [], env = {}, cwd = folder }: Given) {
 }
 
 describe('as the image starts it', () => {
-  // What an attacker could put into a working directory, or a home.
+  // Files that an attacker could place in a working or home directory.
   write('planted/.npmrc', `node-options=--require=${evilFile}\n`)
   write('planted/package.json', '{ "type": "module" }')
   for (const name of ['node_modules', '.node_modules', '.node_libraries']) {
@@ -71,7 +71,7 @@ describe('as the image starts it', () => {
   describe.each(programs)('%s: %s', (image, name, answer) => {
     const path = write(`launch-${image}`, createImageLauncher(image, { node: process.execPath, folder: root }))
 
-    test('starts, and says what its configuration lacks', () => {
+    test('starts and reports the missing configuration', () => {
       const { status, stdout, stderr, hasObeyed } = run(path, { args: [name] })
       expect([status, stderr, hasObeyed]).toEqual([1, '', false])
       expect(stdout).toContain(answer)
@@ -85,7 +85,7 @@ describe('as the image starts it', () => {
     })
   })
 
-  describe('an argument that is no name', () => {
+  describe("an argument other than a program's name", () => {
     const [image, name] = ['coordinator', 'worker'] as const
     const path = write('launch-coordinator', createImageLauncher(image, { node: process.execPath, folder: root }))
     const script = launchedBy(image, name)?.args[0] ?? ''
@@ -96,28 +96,28 @@ describe('as the image starts it', () => {
       ['a script', ['-e', `require('${evilFile}')`]],
       ['a path', [script]],
       ['nothing', []],
-      ['an argument', [name, `--import=${evilUrl}`]],
-      ['a file of settings', [name, '--config', '/etc/settings']],
+      ['an additional argument', [name, `--import=${evilUrl}`]],
+      ['a settings file', [name, '--config', '/etc/settings']],
       ['half a name', [name.slice(0, -1)]],
       ['more than a name', [`${name}s`]],
-    ])('%s instead of a name is refused', (_, args) => {
+    ])('rejects %s', (_, args) => {
       const { status, stdout, stderr, hasObeyed } = run(path, { args })
       expect([status, stdout, hasObeyed]).toEqual([64, '', false])
       expect(stderr).toBe('launch: refused: expected the name of a program of this image\n')
     })
   })
 
-  test.each(attacks)('%s has no effect through the launcher, and one without', (_, given) => {
+  test.each(attacks)('%s has no effect through the launcher, but does without it', (_, given) => {
     const [image, name] = ['web', 'health'] as const
     const script = launchedBy(image, name)?.args[0] ?? ''
     const path = write('launch-web', createImageLauncher(image, { node: process.execPath, folder: root }))
     expect(run(path, { ...given, args: [name] })).toMatchObject({ status: 1, stderr: '', hasObeyed: false })
-    // As images did it before: Node, with a path from the working directory.
+    // Without the launcher: Node with a path relative to the working directory.
     expect(run(process.execPath, { cwd: root, ...given, args: [...NODE_FLAGS, script] }).hasObeyed).toBe(true)
   })
 })
 
-describe('what a program gets', () => {
+describe('a started program', () => {
   write(
     'app/probe.mjs',
     `import { createRequire } from 'node:module'
@@ -149,7 +149,7 @@ describe('what a program gets', () => {
     return JSON.parse(stdout)
   }
 
-  test('named variables, whole, and no other', () => {
+  test('gets only the listed variables, unchanged', () => {
     const env = {
       PORT: '8080',
       OIDC_GOOGLE_CLIENT_ID: 'a=b',
@@ -175,7 +175,7 @@ describe('what a program gets', () => {
     })
   })
 
-  test('its own folder to work in, its own arguments first, and the options of Node that the image says', () => {
+  test("runs in its own folder, with its own arguments first and the image's Node options", () => {
     const { cwd, argv, execArgv } = probe({ cwd: planted, args: ['--import=x', 'b c', ''] })
     expect({ cwd, argv, execArgv }).toEqual({
       cwd: realpathSync(app),
@@ -195,12 +195,12 @@ describe('what a program gets', () => {
       'npm_config_node_options',
       { npm_config_node_options: `--require=${evilFile}`, npm_config_userconfig: `${planted}/.npmrc` },
     ],
-  ])('%s changes nothing', (_, env) => {
+  ])('is not affected by %s', (_, env) => {
     expect(probe({ env, cwd: planted })).toEqual(probe({}))
     expect(existsSync(marker)).toBe(false)
   })
 
-  test('without it planted modules and certificates are taken', () => {
+  test('without the launcher, planted modules and certificates are loaded', () => {
     const script = join(app, 'probe.mjs')
     const bare = (env: Record<string, string>) => JSON.parse(run(process.execPath, { args: [script], env }).stdout)
     const { certificates } = bare({})
@@ -210,7 +210,7 @@ describe('what a program gets', () => {
     expect(bare({ HOME: planted }).planted).toBe('loaded')
   })
 
-  test('nothing where Node is not there, or the folder is not', () => {
+  test('does not start if Node or the folder is missing', () => {
     for (const change of [{ node: '/nowhere/node' }, { folder: '/nowhere' }]) {
       const broken = write(
         'launch-broken',

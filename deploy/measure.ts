@@ -19,10 +19,10 @@ import { stageTree } from './measure/stageTree.ts'
 
 const root = join(import.meta.dirname, '..')
 
-/** What this very process has loaded: on Linux, Node's own libraries and the loader. */
+/** The shared libraries of this process: on Linux, Node's libraries and the loader. */
 function findLibraries(nodePath: string): string[] {
   if (process.execPath !== nodePath) {
-    throw new MeasureError([`--libraries: run it with the Node of the image: ${nodePath} -C source deploy/measure.ts`])
+    throw new MeasureError([`--libraries: must run with the image's Node: ${nodePath} -C source deploy/measure.ts`])
   }
   const { sharedObjects } = process.report.getReport() as unknown as { sharedObjects: string[] }
   return sharedObjects.filter((path) => path.startsWith('/') && path !== nodePath)
@@ -40,7 +40,7 @@ function readExpected(path: string): Manifest {
   try {
     text = readFileSync(path, 'utf8')
   } catch {
-    throw new MeasureError([`--check: ${path} cannot be read`])
+    throw new MeasureError([`--check: failed to read ${path}`])
   }
   return parseManifest(text)
 }
@@ -53,7 +53,7 @@ function run(options: Options) {
     manifest = createManifest(options, sources)
     if (options.stage !== undefined) stageTree(options.stage, sources)
   } else {
-    if (!existsSync(options.tree)) throw new MeasureError([`--tree: ${options.tree} is not there`])
+    if (!existsSync(options.tree)) throw new MeasureError([`--tree: ${options.tree} not found`])
     manifest = toManifest(options, readTree(options.tree))
   }
   if (options.out !== undefined) writeFileSync(options.out, toJson(manifest))
@@ -63,8 +63,8 @@ function run(options: Options) {
 
   if (expected === undefined) return
   const differences = compareFiles(expected.files, manifest.files)
-  if (expected.image !== manifest.image) differences.unshift(`another image: ${expected.image}`)
-  if (expected.arch !== manifest.arch) differences.unshift(`another architecture: ${expected.arch}`)
+  if (expected.image !== manifest.image) differences.unshift(`different image: ${expected.image}`)
+  if (expected.arch !== manifest.arch) differences.unshift(`different architecture: ${expected.arch}`)
   if (differences.length === 0) return
   process.stderr.write(`${differences.join('\n')}\n`)
   process.exitCode = 1

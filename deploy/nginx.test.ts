@@ -13,17 +13,17 @@ import { createWebServer } from './web/server.ts'
 
 const CONF = readFileSync(join(import.meta.dirname, 'nginx/web.conf'), 'utf8')
 const NGINX = ['/usr/sbin/nginx', '/usr/local/sbin/nginx', '/opt/homebrew/bin/nginx'].find(existsSync)
-if (NGINX === undefined) console.log('deploy/nginx/web.conf was not tried: nginx is not here')
+if (NGINX === undefined) console.log('nginx not found: skipping deploy/nginx/web.conf')
 
 const configText = JSON.stringify({ apiBaseUrl: 'https://api.example', rpcUrl: 'https://rpc.example', chainId: 1 })
 const script = 'export const answer = 42\n'.repeat(100)
 
-test('the headers of the page are those of our own server, word for word', async () => {
+test('the page has exactly the headers of our server', async () => {
   const folder = await layFiles()
   const server = createWebServer({ folder: join(folder, 'dist'), configText })
   try {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { headers } = await ask((server.address() as AddressInfo).port, '/')
+    const { headers } = await send((server.address() as AddressInfo).port, '/')
     for (const name of SECURITY) {
       const written = new RegExp(`^  add_header ${name} (?:"([^"]*)"|(\\S+)) always;$`, 'im').exec(CONF)
       expect(written?.[1] ?? written?.[2], name).toBe(headers[name])
@@ -45,7 +45,7 @@ const COMPARED = [...SECURITY, 'cache-control', 'content-type', 'content-encodin
 
 async function layFiles(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-nginx-'))
-  // Workers of nginx are another user.
+  // nginx's workers run as another user.
   chmodSync(folder, 0o755)
   await mkdir(join(folder, 'dist/assets'), { recursive: true })
   await writeFile(join(folder, 'secret.txt'), 'secret')
@@ -59,8 +59,8 @@ async function layFiles(): Promise<string> {
   return folder
 }
 
-/** The path goes out as it is: `fetch` would tidy it. */
-async function ask(port: number, path: string, options: ClientRequestArgs = {}) {
+/** Sends the path unchanged, which `fetch` would normalize. */
+async function send(port: number, path: string, options: ClientRequestArgs = {}) {
   const call = request({ host: '127.0.0.1', port, path, ...options })
   const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
     call.once('response', resolve).once('error', reject).end()
@@ -68,7 +68,7 @@ async function ask(port: number, path: string, options: ClientRequestArgs = {}) 
   return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
 }
 
-describe.skipIf(NGINX === undefined)('the web app by nginx', () => {
+describe.skipIf(NGINX === undefined)('the web app served by nginx', () => {
   let folder: string
   let nginx: ChildProcess
   let port: number
@@ -96,7 +96,7 @@ describe.skipIf(NGINX === undefined)('the web app by nginx', () => {
     ours = createWebServer({ folder: join(folder, 'dist'), configText })
     await new Promise<void>((resolve) => ours.listen(0, '127.0.0.1', resolve))
     ourPort = (ours.address() as AddressInfo).port
-    await vi.waitFor(async () => expect((await ask(port, '/health')).status).toBe(200), { timeout: 30_000 })
+    await vi.waitFor(async () => expect((await send(port, '/health')).status).toBe(200), { timeout: 30_000 })
   })
   afterAll(async () => {
     const ended = once(nginx, 'exit')
@@ -109,18 +109,18 @@ describe.skipIf(NGINX === undefined)('the web app by nginx', () => {
 
   const pick = (headers: IncomingHttpHeaders) => Object.fromEntries(COMPARED.map((name) => [name, headers[name]]))
 
-  test('nginx itself finds no fault in the file', () => {
+  test('nginx accepts the configuration', () => {
     execFileSync(NGINX ?? '', ['-t', '-q', '-p', folder, '-c', join(folder, 'nginx.conf')])
   })
 
   test.each(['/', '/proof/abc', '/assets', '/assets/app-1.js', '/assets/app-1.css', '/config.json?x', '/icon.svg'])(
-    'GET %s answers as our own server does, compressed and not',
+    'GET %s answers like our server, compressed and uncompressed',
     async (path) => {
       for (const encoding of ['gzip', 'identity']) {
         const options = { headers: { 'accept-encoding': encoding } }
-        const [theirs, own] = [await ask(port, path, options), await ask(ourPort, path, options)]
+        const [theirs, own] = [await send(port, path, options), await send(ourPort, path, options)]
         expect(theirs.status).toBe(own.status)
-        // Ours compresses what is too short for it as well.
+        // Our server also compresses files that are too short for nginx.
         const isShort = own.headers['content-encoding'] === 'gzip' && theirs.headers['content-encoding'] === undefined
         if (isShort) expect(theirs.body.length).toBeLessThan(256)
         const { 'content-encoding': _, ...expected } = pick(own.headers)
@@ -132,42 +132,39 @@ describe.skipIf(NGINX === undefined)('the web app by nginx', () => {
     },
   )
 
-  test('a file that did not change is not sent again', async () => {
-    const { headers } = await ask(port, '/assets/app-1.js')
-    const again = await ask(port, '/assets/app-1.js', { headers: { 'if-none-match': headers.etag } })
+  test("doesn't send an unchanged file again", async () => {
+    const { headers } = await send(port, '/assets/app-1.js')
+    const again = await send(port, '/assets/app-1.js', { headers: { 'if-none-match': headers.etag } })
     expect(again).toMatchObject({ status: 304, body: Buffer.alloc(0) })
     expect(again.headers['cache-control']).toBe('public, max-age=31536000, immutable')
     expect(again.headers['content-security-policy']).toBe(headers['content-security-policy'])
   })
 
-  test.each(['/assets/app-0.js', '/assets/', '/.env', '/.git/config', '/assets/.x'])(
-    '%s is not there',
-    async (path) => {
-      const { status, headers, body } = await ask(port, path)
-      expect(status).toBe(404)
-      expect(headers['cache-control']).toBe('no-store')
-      expect(headers['content-security-policy']).toContain("default-src 'none'")
-      expect(body.toString()).not.toMatch(/secret|Index of|nginx\/\d/)
-    },
-  )
+  test.each(['/assets/app-0.js', '/assets/', '/.env', '/.git/config', '/assets/.x'])('%s returns 404', async (path) => {
+    const { status, headers, body } = await send(port, path)
+    expect(status).toBe(404)
+    expect(headers['cache-control']).toBe('no-store')
+    expect(headers['content-security-policy']).toContain("default-src 'none'")
+    expect(body.toString()).not.toMatch(/secret|Index of|nginx\/\d/)
+  })
 
   test.each(['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/assets/../../secret.txt', '/%2eenv'])(
-    '%s leads nowhere',
+    '%s reaches no file outside',
     async (path) => {
-      expect((await ask(port, path)).body.toString()).not.toContain('secret')
+      expect((await send(port, path)).body.toString()).not.toContain('secret')
     },
   )
 
-  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])('%s is refused', async (method) => {
-    const { status, headers } = await ask(port, '/', { method })
+  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])('rejects %s', async (method) => {
+    const { status, headers } = await send(port, '/', { method })
     expect(status).toBe(405)
     expect(headers).not.toHaveProperty('server', expect.stringMatching(/\d/))
     if (method !== 'TRACE') expect(headers.allow).toBe('GET, HEAD')
   })
 
-  test('HEAD answers the same headers without a body', async () => {
-    const head = await ask(port, '/', { method: 'HEAD' })
+  test('HEAD returns the same headers without a body', async () => {
+    const head = await send(port, '/', { method: 'HEAD' })
     expect(head).toMatchObject({ status: 200, body: Buffer.alloc(0) })
-    expect(pick(head.headers)).toEqual(pick((await ask(port, '/')).headers))
+    expect(pick(head.headers)).toEqual(pick((await send(port, '/')).headers))
   })
 })

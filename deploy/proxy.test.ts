@@ -14,14 +14,14 @@ import type { Haproxy } from '../trials/cluster/haproxy.ts'
 import { startDeployedHaproxy } from '../trials/cluster/startDeployedHaproxy.ts'
 
 const program = findProgram('haproxy')
-if (program === undefined) console.log('the proxy was not tried: HAProxy is not here')
+if (program === undefined) console.log('HAProxy not found: skipping the proxy tests')
 
-describe.runIf(program !== undefined)('a coordinator dies during a call', () => {
+describe.runIf(program !== undefined)('when a coordinator dies during a call', () => {
   let [folder, port, pem] = ['', 0, '']
   let proxy: Haproxy
   let servers: Server[]
   let client: ClientHttp2Session
-  /** Lengths of the bodies that coordinators got; the one that gets the first dies. */
+  /** Body lengths that the coordinators received. The first one to receive a call dies. */
   const bodies: number[] = []
 
   beforeAll(async () => {
@@ -62,12 +62,12 @@ describe.runIf(program !== undefined)('a coordinator dies during a call', () => 
   })
   afterEach(() => client.destroy())
 
-  /** As browsers do: the body comes after the head. */
+  /** Sends the body after the headers, like browsers. */
   async function post(path: string, length = 1_000) {
     const call = client.request({ ':method': 'POST', ':path': path, 'content-length': length })
     const answer = once(call, 'response')
     answer.catch(() => {})
-    // The proxy has the head when it answers this.
+    // The proxy has received the headers once it answers this ping.
     await new Promise<void>((resolve, reject) => client.ping((error) => (error ? reject(error) : resolve())))
     call.end(Buffer.alloc(length))
     const [headers] = await answer
@@ -75,7 +75,7 @@ describe.runIf(program !== undefined)('a coordinator dies during a call', () => 
   }
 
   test.each(['/sign/digest', '/sign/authorization', '/vaults', '/auth/google/form'])(
-    '%s is repeated at another',
+    '%s is repeated at another coordinator',
     async (path) => {
       expect(await post(path)).toEqual({ status: 200, body: 'answer' })
       expect(bodies).toEqual([1_000, 1_000])
@@ -83,7 +83,7 @@ describe.runIf(program !== undefined)('a coordinator dies during a call', () => 
   )
 
   test.each(['/sign/message', '/sign/typed-data', '/sign/another-kind', '/auth/google/callback'])(
-    '%s is not repeated, and the client is not asked to repeat it',
+    '%s is not repeated, by the proxy or the client',
     async (path) => {
       expect(await post(path)).toMatchObject({ status: 502 })
       expect(bodies).toEqual([1_000])
@@ -91,25 +91,25 @@ describe.runIf(program !== undefined)('a coordinator dies during a call', () => 
     },
   )
 
-  test('a call that does not fit in a buffer is not repeated; the client is asked to', async () => {
+  test('a call that exceeds the buffer is left to the client to repeat', async () => {
     await expect(post('/sign/digest', 65_536)).rejects.toThrow('NGHTTP2_REFUSED_STREAM')
     expect(bodies).toEqual([65_536])
   })
 
-  test('while the proxy stops, a connection that is open gets an answer more, whatever it asks for', async () => {
-    // Nobody dies.
+  test('while the proxy stops, each open connection gets one more answer', async () => {
+    // No coordinator dies in this test.
     bodies.push(0)
     const paths = ['/sign/digest', '/sign/message', '/auth/google/callback']
     const agents = paths.map(() => new Agent({ keepAlive: true, maxSockets: 1, ca: pem }))
-    const ask = async (path: string, agent: Agent | undefined) => {
+    const get = async (path: string, agent: Agent | undefined) => {
       const call = request(`https://localhost:${port}${path}`, { agent, method: 'POST' })
       call.end()
       const [answer] = await once(call, 'response')
       return [answer.statusCode, await text(answer)]
     }
-    for (const [index, path] of paths.entries()) await ask(path, agents[index])
+    for (const [index, path] of paths.entries()) await get(path, agents[index])
     await proxy.drain()
-    for (const [index, path] of paths.entries()) expect(await ask(path, agents[index])).toEqual([200, 'answer'])
+    for (const [index, path] of paths.entries()) expect(await get(path, agents[index])).toEqual([200, 'answer'])
     for (const agent of agents) agent.destroy()
   })
 })

@@ -11,20 +11,20 @@ import { startContract } from '../contracts/startContract.ts'
 import { healthy } from './monitoring/worlds.ts'
 import { alerts, alertsPath, findGroupings, findSelectors, panelExpressions, parseMetrics } from './test/promql.ts'
 
-/** Of Prometheus itself, and labels that it adds. */
+/** Metrics of Prometheus itself, and labels that it adds. */
 const OF_PROMETHEUS = new Set(['up', 'ALERTS'])
 const ADDED_LABELS = new Set(['job', 'instance', 'alertname', 'alertstate'])
-/** Labels whose values are all there in any scrape of a service with a log. */
+/** Labels whose values are all present in any scrape of a service with a log. */
 const CLOSED_LABELS = new Set(['part', 'state'])
 
-/** Labels whose values are names of this service and of those around it. */
+/** Labels whose values are names of this service or others. */
 const NAMES = new Set(['origin', 'receiver', 'witness'])
 
 type Stack = Awaited<ReturnType<typeof startStack>>
 
-/** A whole service, a worker beside it and a witness of our own, all with metrics. */
+/** Starts a whole service, a separate worker and a witness, all with metrics. */
 async function startStack({ add }: Scope) {
-  const [port = 0, workerPort = 0, witnessPort = 0, nobody = 0] = await findFreePorts(4)
+  const [port = 0, workerPort = 0, witnessPort = 0, closedPort = 0] = await findFreePorts(4)
   const folder = add(mkdtempSync(join(tmpdir(), 'countersign-scrape-')), async (path) =>
     rmSync(path, { recursive: true, force: true }),
   )
@@ -40,7 +40,7 @@ async function startStack({ add }: Scope) {
       ...toWorkerEnv({ databaseUrl: backend.databaseUrl ?? '', publisher: contract.env, kuboUrl: kubo.url }),
       METRICS_PORT: String(workerPort),
       DATA_DIR: folder,
-      WEBHOOK_URL: `http://127.0.0.1:${nobody}/hook`,
+      WEBHOOK_URL: `http://127.0.0.1:${closedPort}/hook`,
       WEBHOOK_PRIVATE_KEY: '11'.repeat(32),
       WEBHOOK_ALLOW_LOOPBACK: 'true',
     },
@@ -65,7 +65,7 @@ async function startStack({ add }: Scope) {
 
 const scrape = async (port: number) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 
-describe('what rules and dashboard name', () => {
+describe('names in rules and dashboard', () => {
   let stack: Stack & { stop(): Promise<unknown> }
   let samples: ReturnType<typeof parseMetrics>
   beforeAll(async () => {
@@ -75,7 +75,7 @@ describe('what rules and dashboard name', () => {
     const { slug } = (await (await user.sign(createTx(0))).json()) as { slug: string }
     await waitForCompleteProofs({ url: stack.backend.url, slugs: [slug], timeoutMs: 60_000 })
     const read = async () => (await Promise.all(Object.values(stack.ports).map(scrape))).join('\n')
-    // The balance is read, and webhooks are sent, in the background.
+    // Balance and webhooks are updated in the background.
     await vi.waitFor(async () => {
       const text = await read()
       expect(text).toContain('countersign_publisher_balance_wei{')
@@ -88,12 +88,12 @@ describe('what rules and dashboard name', () => {
   const expressions = [...alerts.map(({ expr }) => expr), ...panelExpressions]
   const selectors = expressions.flatMap(findSelectors).filter(({ metric }) => !OF_PROMETHEUS.has(metric))
 
-  test('every metric is in a scrape of real processes', () => {
+  test('every metric appears in a scrape of real processes', () => {
     expect(selectors.length).toBeGreaterThan(80)
     expect([...new Set(selectors.map(({ metric }) => metric))].filter((metric) => !samples.has(metric))).toEqual([])
   })
 
-  test('with the labels that are asked for, and values that somebody writes', () => {
+  test('every label exists, with values that the code writes', () => {
     const written = globSync('services/*/src/**/*.ts', { cwd: join(import.meta.dirname, '..') })
       .filter((path) => !/\.(test|fake)\.ts$/.test(path))
       .map((path) => readFileSync(join(import.meta.dirname, '..', path), 'utf8'))
@@ -105,13 +105,15 @@ describe('what rules and dashboard name', () => {
         if (seen.size === 0) return [`${metric} has no label ${label}`]
         const isWritten = (value: string) =>
           CLOSED_LABELS.has(label) ? seen.has(value) : seen.has(value) || new RegExp(`\\b${value}\\b`).test(written)
-        return values.filter((value) => !isWritten(value)).map((value) => `${metric}: nobody says ${label}="${value}"`)
+        return values
+          .filter((value) => !isWritten(value))
+          .map((value) => `${metric}: no code writes ${label}="${value}"`)
       }),
     )
     expect(faults).toEqual([])
   })
 
-  test('what a world begins with zero is there before the first: an increase from nothing to one is none', () => {
+  test('counters that start at zero in a world are scraped before they grow, so that the first increase counts', () => {
     const zeros = Object.entries(healthy).flatMap(([series, values]) => (/^0x\d+$/.test(values) ? [`${series} 0`] : []))
     const missing = zeros.filter((line) => {
       const [[metric = '', [labels = {}] = []] = []] = parseMetrics(line)
@@ -122,12 +124,12 @@ describe('what rules and dashboard name', () => {
     expect(missing).toEqual([])
   })
 
-  test('and are grouped only by labels that some metric has', () => {
+  test('expressions group only by existing labels', () => {
     const known = new Set([...ADDED_LABELS, 'le', ...[...samples.values()].flat().flatMap(Object.keys)])
     expect(expressions.flatMap(findGroupings).filter((label) => !known.has(label))).toEqual([])
   })
 
-  test('a scrape says which parts are there, and nothing of anybody', async () => {
+  test('a scrape reports the state of each part, and no personal data', async () => {
     const text = await scrape(stack.ports.coordinators)
     for (const part of ['database', 'attestation', 'log'])
       expect(text).toContain(`countersign_part_up{part="${part}"} 1\n`)
@@ -136,10 +138,10 @@ describe('what rules and dashboard name', () => {
   })
 
   const prometheus = findProgram('prometheus')
-  if (prometheus === undefined) console.log('no real Prometheus watched: none found on PATH')
+  if (prometheus === undefined) console.log('Prometheus not found on PATH: skipping the test with a real one')
 
   test.runIf(prometheus !== undefined)(
-    'a real Prometheus sees an enclave, a witness and a coordinator go',
+    'a real Prometheus detects a stopped enclave, witness and coordinator',
     async () => {
       const [port = 0] = await findFreePorts(1)
       const watching = startPrometheus(prometheus ?? '', { ...stack, port })
@@ -152,7 +154,7 @@ describe('what rules and dashboard name', () => {
         return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname)
       }
       try {
-        // It is simulated silicon, which is said at once.
+        // Fires immediately, because the hardware is simulated.
         await expect.poll(firing).toContain('CountersignMockSilicon')
         const before = await firing()
         for (const name of [
@@ -181,7 +183,7 @@ describe('what rules and dashboard name', () => {
   )
 })
 
-/** With our rules, which do not wait here, so that nobody waits for minutes. */
+/** Starts Prometheus with our rules, without their waiting times. */
 function startPrometheus(program: string, { ports, folder, port }: Pick<Stack, 'ports' | 'folder'> & { port: number }) {
   const rules = parse(readFileSync(alertsPath, 'utf8')) as { groups: { rules: { for: string }[] }[] }
   for (const { rules: each } of rules.groups) for (const rule of each) rule.for = '0s'

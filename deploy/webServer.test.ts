@@ -38,8 +38,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** The path goes out as it is: `fetch` would tidy it. */
-async function ask(path: string, options: ClientRequestArgs = {}) {
+/** Sends the path unchanged, which `fetch` would normalize. */
+async function send(path: string, options: ClientRequestArgs = {}) {
   const call = request({ host: '127.0.0.1', port, path, ...options })
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     call.once('response', resolve).once('error', reject).end()
@@ -54,33 +54,33 @@ describe('the web server', () => {
     ['/assets/app-1.js', 'code', 'public, max-age=31536000, immutable'],
     ['/config.json?x', configText, 'no-cache'],
   ])('GET %s', async (path, body, caching) => {
-    const answer = await ask(path)
+    const answer = await send(path)
     expect(answer).toMatchObject({ status: 200, body })
     expect(answer.headers['cache-control']).toBe(caching)
     const { etag = '' } = answer.headers
-    expect(await ask(path, { headers: { 'if-none-match': etag } })).toMatchObject({ status: 304, body: '' })
+    expect(await send(path, { headers: { 'if-none-match': etag } })).toMatchObject({ status: 304, body: '' })
   })
 
-  test('a script that is gone is not answered with a page', async () => {
-    expect(await ask('/assets/app-0.js')).toMatchObject({ status: 404, body: '' })
+  test('returns 404 for a missing script, without the page', async () => {
+    expect(await send('/assets/app-0.js')).toMatchObject({ status: 404, body: '' })
   })
 
   test.each(['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/assets/../../secret.txt'])(
-    '%s leads nowhere',
+    '%s reaches no file outside',
     async (path) => {
-      expect((await ask(path)).body).not.toContain('secret')
+      expect((await send(path)).body).not.toContain('secret')
     },
   )
 
-  test('a path that is none is refused, and so is everything but reading', async () => {
-    expect((await ask('/%ff')).status).toBe(400)
-    expect((await ask('/', { method: 'POST' })).status).toBe(405)
-    expect(await ask('/', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
-    expect(await ask('/health')).toMatchObject({ status: 200, body: 'ok\n' })
+  test('rejects an invalid path and other methods than reads', async () => {
+    expect((await send('/%ff')).status).toBe(400)
+    expect((await send('/', { method: 'POST' })).status).toBe(405)
+    expect(await send('/', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
+    expect(await send('/health')).toMatchObject({ status: 200, body: 'ok\n' })
   })
 
-  test('the policy lets pages ask https and what the configuration names', async () => {
-    const { headers } = await ask('/')
+  test("the policy allows https and the configuration's addresses", async () => {
+    const { headers } = await send('/')
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("connect-src 'self' https: http://localhost:8545 http://localhost:8095;")
     expect(policy).toContain("default-src 'none'")
@@ -88,14 +88,14 @@ describe('the web server', () => {
     expect(headers['x-content-type-options']).toBe('nosniff')
   })
 
-  test('compresses for those who can take it', async () => {
+  test('compresses if the client accepts it', async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/assets/app-1.js`, { headers: { 'accept-encoding': 'gzip' } })
     expect(answer.headers.get('content-encoding')).toBe('gzip')
     expect(await answer.text()).toBe('code')
     expect(() => gunzipSync('code')).toThrow()
   })
 
-  test.each(['', '{', '[]', 'null'])('does not start with the configuration %j', (broken) => {
+  test.each(['', '{', '[]', 'null'])('rejects the configuration %j', (broken) => {
     expect(() => createWebServer({ folder: join(folder, 'dist'), configText: broken })).toThrow(/the configuration is/)
   })
 
@@ -104,19 +104,19 @@ describe('the web server', () => {
   })
 })
 
-describe('its connections', () => {
+describe('connections', () => {
   async function listen() {
     const server = createWebServer({ folder: join(folder, 'dist'), configText }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     return { server, port: (server.address() as AddressInfo).port }
   }
 
-  test('are kept longer than a proxy keeps them', () => {
-    // 60 s at nginx.
+  test('stay open longer than a proxy keeps them', () => {
+    // 60 s in nginx.
     expect(server.keepAliveTimeout).toBeGreaterThan(60_000)
   })
 
-  test('a stop answers a request that was sent on an idle connection just before', async () => {
+  test('stopping answers a request that was just sent on an idle connection', async () => {
     const { server, port } = await listen()
     const socket = connect(port, '127.0.0.1')
     let answer = ''
@@ -127,7 +127,7 @@ describe('its connections', () => {
     answer = ''
     const ended = once(socket, 'close')
     const closed = once(server, 'close')
-    // The system has the bytes when this returns, and the server has not read them.
+    // When this returns, the system has the bytes but the server hasn't read them.
     socket.write(request)
     stopWebServer(server)
     await ended
@@ -135,7 +135,7 @@ describe('its connections', () => {
     await closed
   })
 
-  test('a stop closes a connection in the middle of a request after some seconds', async () => {
+  test('stopping closes a connection in the middle of a request after some seconds', async () => {
     const { server, port } = await listen()
     const socket = connect(port, '127.0.0.1')
     const connected = once(server, 'connection')

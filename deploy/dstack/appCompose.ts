@@ -2,15 +2,15 @@ import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What dstack starts a guest with (its `app-compose.json`, manifest version 2). The order of the members is that of the file. */
+/** The configuration with which dstack starts a guest (`app-compose.json`, manifest version 2). The members have the order of the file. */
 export type AppCompose = {
-  /** Names that an operator may set from outside, without changing the measurement. */
+  /** Variables that an operator may set from outside, without changing the measurement. */
   allowed_envs: string[]
   docker_compose_file: string
   features: string[]
   /** dstack's own proxy. */
   gateway_enabled: boolean
-  /** The key service, which keeps the root secret. */
+  /** The key service that provides the root secret. */
   kms_enabled: boolean
   local_key_provider_enabled: boolean
   manifest_version: 2
@@ -49,15 +49,15 @@ function isTextList(value: unknown): boolean {
 }
 
 /**
- * The exact text of the file. Sorted and without white space, so that every tool writes the same bytes.
- * No environment may come from outside: the enclave's whole configuration is in what is measured.
+ * The exact text of the file: sorted and without whitespace, so that every tool writes the same bytes. It allows no variables from outside,
+ * because the measurement must cover the enclave's whole configuration.
  */
 export function toAppCompose(dockerComposeFile: string): string {
   const value: AppCompose = {
     allowed_envs: [],
     docker_compose_file: dockerComposeFile,
     features: ['kms'],
-    // Its TLS key is vouched for by a quote, so nobody may end TLS before it.
+    // TLS must end in the enclave, because a quote covers its TLS key.
     gateway_enabled: false,
     kms_enabled: true,
     local_key_provider_enabled: false,
@@ -73,21 +73,21 @@ export function toAppCompose(dockerComposeFile: string): string {
   return JSON.stringify(value)
 }
 
-/** Strict: a member that dstack would not know, or take as something else, is a fault. */
+/** Parses strictly: rejects members that dstack doesn't know or would interpret differently. */
 export function parseAppCompose(text: string): AppCompose {
   const value: unknown = JSON.parse(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Error('app-compose is not an object')
   const entries = Object.entries(value)
-  const faults = entries.flatMap(([name]) => (Object.hasOwn(MEMBERS, name) ? [] : [`${name} is unknown`]))
+  const faults = entries.flatMap(([name]) => (Object.hasOwn(MEMBERS, name) ? [] : [`unknown member: ${name}`]))
   const members = new Map(entries)
   for (const [name, isFine] of Object.entries(MEMBERS))
-    if (!isFine(members.get(name))) faults.push(`${name} is not what it should be`)
+    if (!isFine(members.get(name))) faults.push(`invalid value of ${name}`)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   return value as AppCompose
 }
 
-/** What the guest's event `compose-hash` carries: SHA-256 of the file's exact bytes. */
+/** The payload of the guest's `compose-hash` event: SHA-256 of the file's bytes. */
 export function hashAppCompose(text: string): string {
   return hash('sha256', text, 'hex')
 }

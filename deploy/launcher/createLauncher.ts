@@ -1,36 +1,36 @@
 import { code } from './code.ts'
 
-/** A program that an image can start, and all that reaches it from outside. */
+/** A program of an image, with its allowed input. */
 export type LaunchedProgram = {
-  /** The script, from the folder of the image, and arguments that it always gets. */
+  /** The script, relative to the image's folder, and its fixed arguments. */
   args: readonly string[]
-  /** Whether it takes further arguments, after its own. They follow the script, so Node reads none of them as an option. */
+  /** Whether more arguments may follow the fixed ones. They come after the script, so Node parses none of them as an option. */
   takesArguments?: boolean
-  /** Names of variables. One that ends in `*` stands for all that begin so. */
+  /** Names of variables. A name that ends with `*` is a prefix. */
   env: readonly string[]
 }
 
 export type LauncherParameters = {
-  /** The program that runs the scripts, and its options. */
+  /** The program that runs the scripts, with its options. */
   node: string
   flags: readonly string[]
-  /** The working directory, and where the scripts are. */
+  /** The working directory, which contains the scripts. */
   folder: string
-  /** Set for every program, whatever the environment says. */
+  /** Set for every program, overriding the environment. */
   variable: string
   programs: Readonly<Record<string, LaunchedProgram>>
 }
 
-/** Where the file is in memory: below 2 GiB, so that addresses fit into 32 bits. */
+/** Memory address of the file, below 2 GiB so that addresses fit into 32 bits. */
 const BASE = 0x400000
 const HEADER_BYTES = 64
 const SEGMENT_BYTES = 56
 const REFUSED = 'launch: refused: expected the name of a program of this image\n'
 
 /**
- * The first program in a container: a static Linux executable for x64, which starts one of a few programs with nothing from outside but
- * the variables that are named here. It is linked with nothing, so there is no loader that would obey `LD_PRELOAD` or `LD_AUDIT` before it
- * runs, and the loader of Node gets an environment without them. Bytes depend on the parameters alone: no compiler takes part.
+ * Creates the first program of a container: a static Linux executable for x64. It starts one of a few programs, and passes on only the listed
+ * variables. It isn't linked, so no loader obeys `LD_PRELOAD` or `LD_AUDIT` before it runs, and Node's loader gets an environment without
+ * them. The bytes depend only on the parameters, not on a compiler.
  */
 export function createLauncher(parameters: LauncherParameters): Uint8Array {
   const { node, flags, folder, variable, programs } = parameters
@@ -38,7 +38,7 @@ export function createLauncher(parameters: LauncherParameters): Uint8Array {
   const rows = Object.entries(programs).map(([name, { args, takesArguments = false, env }]) => {
     const [script = '', ...rest] = args
     const whole = [node, ...flags, `${folder}/${script}`, ...rest]
-    // Pushed one after the other, the last comes first.
+    // They are pushed in order, so the last one is read first.
     const argv = data.addList(whole.toReversed().map(data.addText))
     return [data.addText(name), argv, data.addList(env.map(toPrefix).map(data.addText)), takesArguments ? 1 : 0]
   })
@@ -56,19 +56,19 @@ export function createLauncher(parameters: LauncherParameters): Uint8Array {
   return Buffer.concat([toHeader(start), ...toSegments(length), data.bytes(), machineCode])
 }
 
-/** What a variable of that name begins with. */
+/** The prefix of an environment entry for this variable. */
 function toPrefix(name: string): string {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*\*?$/.test(name)) throw new Error(`${name} is not the name of a variable`)
+  if (!/^[A-Za-z_][A-Za-z0-9_]*\*?$/.test(name)) throw new Error(`invalid variable name: ${name}`)
   return name.endsWith('*') ? name.slice(0, -1) : `${name}=`
 }
 
-/** Texts and lists of addresses, each ended by zero, from an address on. */
+/** Zero-terminated texts and address lists, starting at an address. */
 function createData(from: number) {
   const parts: Buffer[] = []
   let end = from
   function add(bytes: Buffer): number {
     const address = end
-    // Lists need no alignment on x64, but it costs little.
+    // x64 doesn't require alignment, but it costs little.
     const padded = Buffer.alloc(Math.ceil(bytes.length / 8) * 8)
     bytes.copy(padded)
     parts.push(padded)
@@ -77,7 +77,7 @@ function createData(from: number) {
   }
   return {
     addText(text: string): number {
-      if (text.includes('\0')) throw new Error('a text ends at its first zero')
+      if (text.includes('\0')) throw new Error('invalid text: contains a zero byte')
       return add(Buffer.from(`${text}\0`))
     },
     addList(values: readonly number[]): number {
@@ -90,7 +90,7 @@ function createData(from: number) {
   }
 }
 
-/** Fills in addresses, `{name}`, and how far a jump goes: `<label>` in one byte, `<<label>>` in four. */
+/** Fills in addresses (`{name}`) and jump distances: `<label>` in one byte, `<<label>>` in four. */
 function assemble(text: string, symbols: Readonly<Record<string, number>>): Buffer {
   const bytes: number[] = []
   const labels = new Map<string, number>()
@@ -108,20 +108,21 @@ function assemble(text: string, symbols: Readonly<Record<string, number>>): Buff
         jumps.push({ at: bytes.length, size, label: jump })
         bytes.push(...toBytes(0, size))
       } else if (hex !== undefined) bytes.push(Number.parseInt(hex, 16))
-      else throw new Error(`${word} is no part of the code`)
+      else throw new Error(`invalid code: ${word}`)
     }
   }
   for (const { at, size, label } of jumps) {
-    // From the end of the instruction, which is that of the distance.
+    // Relative to the end of the instruction, which ends with the distance.
     const distance = find(labels.get(label), label) - (at + size)
-    if (size === 1 && (distance < -128 || distance > 127)) throw new Error(`${label} is too far away`)
+    if (size === 1 && (distance < -128 || distance > 127))
+      throw new Error(`label ${label} is too far for a one-byte jump`)
     bytes.splice(at, size, ...toBytes(distance, size))
   }
   return Buffer.from(bytes)
 }
 
 function find(value: number | undefined, name: string): number {
-  if (value === undefined) throw new Error(`there is no ${name}`)
+  if (value === undefined) throw new Error(`undefined symbol: ${name}`)
   return value
 }
 
@@ -131,17 +132,17 @@ function toBytes(value: number, size: 1 | 4): number[] {
   return [...bytes]
 }
 
-/** The header of an ELF file (System V ABI, chapter 4): an executable for Linux on x64. */
+/** The ELF header (System V ABI, chapter 4) of an executable for Linux on x64. */
 function toHeader(start: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
-  // Magic, 64 bits, little end first, version 1.
+  // Magic, 64 bits, little endian, version 1.
   header.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1])
   // ET_EXEC, EM_X86_64, version 1.
   header.writeUInt16LE(2, 16)
   header.writeUInt16LE(62, 18)
   header.writeUInt32LE(1, 20)
   header.writeBigUInt64LE(BigInt(start), 24)
-  // The segments follow; there are no sections.
+  // Segments follow the header; there are no sections.
   header.writeBigUInt64LE(BigInt(HEADER_BYTES), 32)
   header.writeUInt16LE(HEADER_BYTES, 52)
   header.writeUInt16LE(SEGMENT_BYTES, 54)
@@ -149,7 +150,7 @@ function toHeader(start: number): Buffer {
   return header
 }
 
-/** The whole file, to be read and run, never written to; and a stack that is not run. */
+/** The whole file as one read-only executable segment, and a non-executable stack. */
 function toSegments(length: number): Buffer[] {
   const [PT_LOAD, PT_GNU_STACK] = [1, 0x6474e551]
   const [readAndRun, readAndWrite] = [5, 6]

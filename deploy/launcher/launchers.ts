@@ -1,13 +1,13 @@
 import { createLauncher, type LaunchedProgram } from './createLauncher.ts'
 
-/** Where the repository is in an image. */
+/** Path of the repository in an image. */
 export const APP = '/app'
 export const LAUNCHER = '/bin/launch'
 export const NODE = '/bin/node'
 
-/** A signal must not open a debugger. */
+/** Prevents a signal from opening a debugger. */
 export const NODE_FLAGS = ['--disable-sigusr1', '-C', 'source']
-/** Every image is for production. Outside of images the services also run in other modes. */
+/** Images only run in production mode. The services support other modes outside of images. */
 export const NODE_ENV = 'NODE_ENV=production'
 
 const pipeline = [
@@ -43,7 +43,7 @@ const coordinatorEnv = [
   'COOKIE_SAMESITE',
   'SESSION_TTL_S',
   'SESSION_IDLE_S',
-  // Identity providers are found by the names of their keys.
+  // Identity providers are found by the names of their variables.
   'OIDC_*',
   'ENCLAVE_URL',
   'ENCLAVE_POLICY_FILE',
@@ -80,8 +80,8 @@ const toHealth = (scheme: 'http' | 'https', port: number): LaunchedProgram => ({
 })
 
 /**
- * What each image can start, and the variables that each of these programs gets. No other reaches it: not those that Node, OpenSSL or
- * the loader obey, and no secret by its value, since those come from files.
+ * The programs of each image with their variables. Programs get no others: none that Node, OpenSSL or the loader obey, and no secret values,
+ * which come from files.
  */
 export const launched = {
   enclave: {
@@ -123,7 +123,7 @@ export const launched = {
       args: ['services/coordinator/src/worker.ts'],
       env: ['DATABASE_URL_FILE', 'METRICS_PORT', ...pipeline],
     },
-    // Of a coordinator, or of a worker, whose settings are among those.
+    // Checks coordinators, and workers, whose settings are a subset.
     doctor: { args: ['services/coordinator/src/doctor.ts'], takesArguments: true, env: coordinatorEnv },
     admin: {
       args: ['services/coordinator/src/admin.ts'],
@@ -151,19 +151,19 @@ export const launched = {
 
 export type LaunchedImage = keyof typeof launched
 
-/** What the launcher of an image starts under a name, and under none. */
+/** The program that an image starts by this name, or by default. */
 export function launchedBy(image: LaunchedImage, name: string = image): LaunchedProgram | undefined {
   const programs: Record<string, LaunchedProgram> = launched[image]
   return Object.hasOwn(programs, name) ? programs[name] : undefined
 }
 
-/** The scripts that an image starts. */
+/** All scripts that an image starts. */
 export function listScripts(image: LaunchedImage): string[] {
   const programs: Record<string, LaunchedProgram> = launched[image]
   return [...new Set(Object.values(programs).map(({ args }) => args[0] ?? ''))]
 }
 
-/** The launcher of an image; `node` and `folder` differ only in tests. */
+/** The launcher of an image. Only tests set `node` and `folder`. */
 export function createImageLauncher(image: LaunchedImage, { node = NODE, folder = APP } = {}): Uint8Array {
   return createLauncher({ node, flags: NODE_FLAGS, folder, variable: NODE_ENV, programs: launched[image] })
 }

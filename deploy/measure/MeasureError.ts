@@ -1,4 +1,4 @@
-/** A failure that its faults explain in full; shown without a stack trace. */
+/** An error that its faults fully explain. Shown without a stack trace. */
 export class MeasureError extends Error {
   override name = 'MeasureError'
   readonly faults: readonly string[]

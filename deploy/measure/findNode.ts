@@ -4,8 +4,8 @@ import type { Architecture } from './images.ts'
 import { MeasureError } from './MeasureError.ts'
 
 /**
- * The pinned Node for an architecture. The set-up keeps only this machine's Node in `scripts/runtime`, so the Node of another architecture
- * is in a separate folder.
+ * Finds the pinned Node for an architecture. Setup installs only this machine's Node in `scripts/runtime`, so Nodes for other architectures
+ * are in a separate folder.
  */
 export function findNode(root: string, arch: Architecture): string {
   const name = `node-linux-${arch}`

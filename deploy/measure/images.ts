@@ -1,30 +1,30 @@
 import { listScripts } from '../launcher/launchers.ts'
 
-/** Tests on arm64 stage a tree for arm64, because they run it. */
+/** arm64 is only for tests on arm64, which run the staged tree. */
 export type Architecture = 'arm64' | 'x64'
-/** The architecture of images: TDX and SEV-SNP machines are x64, and so is the launcher. */
+/** The architecture of images. TDX and SEV-SNP machines and the launcher are x64. */
 export const architectures: readonly Architecture[] = ['x64']
 
-/** What runs in an image. */
+/** The contents of an image. */
 export type Image = {
-  /** Files that Node is started with, from the root of the repository. */
+  /** Main files, relative to the repository. */
   entries: readonly string[]
-  /** Folders that are served or read, not imported. */
+  /** Folders that are served or read instead of imported. */
   folders: readonly string[]
-  /** Modules that are imported on demand, and never by this image. */
+  /** Modules imported on demand that this image never uses. */
   leftOut: readonly string[]
-  /** Packages whose code picks at run time what it loads, each looked at, with the files it then loads. */
+  /** Reviewed packages with computed imports, and the files that they load. */
   known: Readonly<Record<string, (arch: Architecture) => readonly string[]>>
-  /** Packages that others try to load and do without. */
+  /** Optional packages that others try to load. */
   absent: readonly string[]
 }
 
 const nothing = () => []
 
-/** libsecp256k1: as machine code, which the package has for x64 only, and as WebAssembly, which is the fallback. */
+/** libsecp256k1 as machine code, which the package has only for x64, and as WebAssembly, the fallback. */
 const secp256k1 = {
   secp256k1: (arch: Architecture) => (arch === 'x64' ? ['prebuilds/linux-x64/secp256k1.glibc.node'] : []),
-  // Looks for the addon of the package that calls it.
+  // Loads the addon of the calling package.
   'node-gyp-build': nothing,
   'tiny-secp256k1': () => ['lib/secp256k1.wasm'],
 }
@@ -32,11 +32,11 @@ const secp256k1 = {
 /** libsodium, for Ed25519. */
 const sodium = {
   'sodium-native': (arch: Architecture) => [`prebuilds/linux-${arch}/sodium-native.node`],
-  // Looks for the addon of the package that calls it.
+  // Loads the addon of the calling package.
   'require-addon': nothing,
 }
 
-/** Mock mode is refused in production, so the simulator has no business there. */
+/** Production rejects mock mode, so the simulator is left out. */
 const simulator = '@countersign/attestation/simulator'
 
 export const images = {
@@ -50,12 +50,12 @@ export const images = {
   coordinator: {
     entries: listScripts('coordinator'),
     folders: ['docs/site/dist'],
-    // The embedded IPFS node is two hundred packages, and two workers cannot share it: here it is Kubo or Pinata.
+    // Leaves out the embedded IPFS node, which has two hundred packages and can't be shared by two workers. Images use Kubo or Pinata.
     leftOut: [simulator, './ipfs/helia.ts'],
     known: {
       ...secp256k1,
       ...sodium,
-      // Certificates named in DATABASE_URL, crontabs, and /proc.
+      // Read certificates named in DATABASE_URL, crontabs and /proc.
       pg: nothing,
       'pg-connection-string': nothing,
       'cron-parser': nothing,

@@ -8,7 +8,7 @@ import { listTree } from './listTree.ts'
 import { MeasureError } from './MeasureError.ts'
 import type { WalkRequest, WalkResult } from './walkImports.ts'
 
-/** One file or link of an image, and where its content comes from. Paths in the image have no leading slash. */
+/** A file or link of an image and the source of its content. Paths in the image have no leading slash. */
 export type Source = { path: string } & (
   | { from: string; isExecutable: boolean }
   | { content: Uint8Array; isExecutable: boolean }
@@ -16,34 +16,34 @@ export type Source = { path: string } & (
 )
 
 export type ListSourcesParameters = {
-  /** The checkout, with its dependencies installed. */
+  /** The checkout with installed dependencies. */
   root: string
   image: Image
   arch: Architecture
-  /** The Node that goes into the image. */
+  /** The Node to include. */
   nodePath: string
-  /** What starts it. */
+  /** The launcher to include. */
   launcher: Uint8Array
-  /** Shared libraries that Node is linked with, where the image has no other system below it. */
+  /** Node's shared libraries, for an image without a base system. */
   libraries?: readonly string[]
 }
 
-/** glibc would ask the name server before /etc/hosts. */
+/** Otherwise glibc would query the name server before /etc/hosts. */
 const NAME_SERVICES = Buffer.from('hosts: files dns\n')
 
-/** Everything that runs in an image, in no order: what the entries import, what resolving that reads, and Node. */
+/** All files of an image, unordered: the imports of the entries, files read to resolve them, and Node. */
 export function listSources(parameters: ListSourcesParameters): Source[] {
   const { image, arch, nodePath, launcher, libraries } = parameters
   const root = realpathSync(parameters.root)
   const faults: string[] = []
   const files = new Set<string>()
   for (const path of walk(root, image)) {
-    if (relative(root, path).startsWith('..')) faults.push(`${path} lies outside of the repository`)
+    if (relative(root, path).startsWith('..')) faults.push(`${path} is outside of the repository`)
     files.add(path)
   }
   for (const folder of image.folders) {
     const path = join(root, folder)
-    if (!existsSync(path)) faults.push(`${folder} is not there; build it first`)
+    if (!existsSync(path)) faults.push(`${folder} not found; build it first`)
     else for (const entry of listTree(path)) if (entry.kind === 'file') files.add(join(path, entry.path))
   }
   for (const path of [...files]) for (const read of packageFilesOf(root, path)) files.add(read)
@@ -58,10 +58,10 @@ export function listSources(parameters: ListSourcesParameters): Source[] {
     for (const extra of image.known[name]?.(arch) ?? []) {
       const path = join(folder, extra)
       if (existsSync(path)) files.add(path)
-      else faults.push(`${relative(root, path)} is not there`)
+      else faults.push(`${relative(root, path)} not found`)
     }
   }
-  if (!existsSync(nodePath)) faults.push(`${nodePath} is not there`)
+  if (!existsSync(nodePath)) faults.push(`${nodePath} not found`)
   if (faults.length > 0) throw new MeasureError(faults)
 
   return [
@@ -78,7 +78,7 @@ function inImage(...parts: string[]): string {
   return join(...parts).slice(1)
 }
 
-/** A child: what it asks of Node is only there under flags. */
+/** Runs in a child process, because Node offers its parser and resolver only with command-line flags. */
 function walk(root: string, { entries, leftOut, known, absent }: Image): string[] {
   const program = fileURLToPath(new URL('./walkImports.ts', import.meta.url))
   const flags = ['--no-warnings', '-C', 'source', '--experimental-vm-modules', '--experimental-import-meta-resolve']
@@ -94,13 +94,13 @@ function walk(root: string, { entries, leftOut, known, absent }: Image): string[
     maxBuffer: 2 ** 28,
     env: { PATH: process.env.PATH },
   })
-  if (status !== 0) throw new MeasureError([`the imports could not be followed: ${stderr.trim()}`])
+  if (status !== 0) throw new MeasureError([`failed to follow the imports: ${stderr.trim()}`])
   const { files, faults } = JSON.parse(stdout) as WalkResult
   if (faults.length > 0) throw new MeasureError(faults.map((fault) => fault.replaceAll(`${root}/`, '')))
   return files
 }
 
-/** The package.json files that Node reads for a module: the nearest one, and the one of its package. */
+/** The package.json files that Node reads for a module: the nearest one and the one of its package. */
 function packageFilesOf(root: string, path: string): string[] {
   const found: string[] = []
   for (let folder = dirname(path); folder.startsWith(root); folder = dirname(folder)) {
@@ -117,7 +117,7 @@ function packageFolderOf(path: string): string | undefined {
   return /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
 }
 
-/** An install by hand may have brought something else than the lockfile says. */
+/** Detects packages that were installed in versions other than the lockfile's. */
 function checkVersions(root: string, packages: ReadonlyMap<string, string>): string[] {
   const { packages: locked } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { version?: string }>
@@ -126,11 +126,13 @@ function checkVersions(root: string, packages: ReadonlyMap<string, string>): str
     const path = relative(root, folder)
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
     const expected = locked[path]?.version
-    return version === expected ? [] : [`${path} is ${version}, and the lockfile says ${expected ?? 'nothing'}`]
+    return version === expected
+      ? []
+      : [`${path} has version ${version}, expected ${expected ?? 'no such package'} from the lockfile`]
   })
 }
 
-/** Packages of the repository are found through links, as npm makes them: Node strips no types from files in node_modules. */
+/** Packages of the repository are found through npm's links, because Node doesn't strip types in node_modules. */
 function listLinks(root: string, files: ReadonlySet<string>): { path: string; link: string }[] {
   const folders = new Set([...files].flatMap((path) => /^packages\/[^/]+/.exec(relative(root, path))?.[0] ?? []))
   return [...folders].map((folder) => {

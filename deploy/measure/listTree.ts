@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 export type TreeEntry = { path: string; kind: 'file' | 'folder' | 'link' | 'other' }
 
-/** Everything below a folder. Node's own recursion would go into folders through links. */
+/** Lists everything below a folder. Node's recursion would follow links to folders. */
 export function listTree(folder: string): TreeEntry[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((found): TreeEntry[] => {
     const path = found.name

@@ -10,7 +10,7 @@ export type Entry =
   | { path: string; mode: '0644' | '0755'; bytes: number; sha256: string }
   | { path: string; link: string }
 
-/** What an image holds, file by file. */
+/** The contents of an image, file by file. */
 export type Manifest = {
   format: 'countersign-image/1'
   image: ImageName
@@ -46,12 +46,12 @@ function describe(path: string, content: Uint8Array, isExecutable: boolean): Ent
   return { path, mode: isExecutable ? '0755' : '0644', bytes: content.length, sha256: hash('sha256', content, 'hex') }
 }
 
-/** By bytes, as `LC_ALL=C sort` does. */
+/** Compares bytes, like `LC_ALL=C sort`. */
 function byPath(left: Entry, right: Entry): number {
   return Buffer.compare(Buffer.from(left.path), Buffer.from(right.path))
 }
 
-/** One line for each file, `MODE SHA256 BYTES PATH`, and for each link, `link TARGET PATH`. Its SHA-256 is the hash of the image. */
+/** Lists each file as `MODE SHA256 BYTES PATH` and each link as `link TARGET PATH`. The SHA-256 of the listing is the image's hash. */
 function toListing(files: readonly Entry[]): string {
   return files
     .map((entry) => {
@@ -69,7 +69,7 @@ export function toJson(manifest: Manifest): string {
   return `${JSON.stringify(manifest, null, 2)}\n`
 }
 
-/** A manifest from somebody else: its hash has to be that of its files. */
+/** Parses an untrusted manifest. Its hash must match its files. */
 export function parseManifest(text: string): Manifest {
   let value: Partial<Manifest>
   try {
@@ -83,17 +83,17 @@ export function parseManifest(text: string): Manifest {
     architectures.includes(value.arch as Architecture) &&
     Array.isArray(value.files) &&
     value.files.every(isEntry)
-  if (!isManifest) throw new MeasureError(['the manifest is not one of countersign-image/1'])
+  if (!isManifest) throw new MeasureError(['invalid manifest: expected format countersign-image/1'])
   const manifest = value as Manifest
   const paths = manifest.files.map(({ path }) => path)
-  if (new Set(paths).size !== paths.length) throw new MeasureError(['the manifest names a file twice'])
+  if (new Set(paths).size !== paths.length) throw new MeasureError(['invalid manifest: duplicate file'])
   if (manifest.hash !== hashListing(manifest.files.toSorted(byPath))) {
-    throw new MeasureError(['the hash of the manifest is not that of its files'])
+    throw new MeasureError(["invalid manifest: the hash doesn't match the files"])
   }
   return manifest
 }
 
-/** Nothing but what the listing says: more would be hashed by nobody. */
+/** Rejects members that the listing doesn't contain, because the hash wouldn't cover them. */
 function isEntry(value: unknown): value is Entry {
   const { path, link, mode, bytes, sha256, ...more } = (value ?? {}) as Record<string, unknown>
   if (typeof path !== 'string' || path === '' || Object.keys(more).length > 0) return false
@@ -102,7 +102,7 @@ function isEntry(value: unknown): value is Entry {
   return (mode === '0644' || mode === '0755') && Number.isSafeInteger(bytes) && /^[0-9a-f]{64}$/.test(String(sha256))
 }
 
-/** One line for each difference. */
+/** Returns a line for each difference. */
 export function compareFiles(expected: readonly Entry[], actual: readonly Entry[]): string[] {
   const [before, after] = [expected, actual].map(
     (files) => new Map(files.map((entry) => [entry.path, toListing([entry])])),
@@ -115,14 +115,14 @@ export function compareFiles(expected: readonly Entry[], actual: readonly Entry[
   })
 }
 
-/** The entries of a tree that is laid out already: a staged one, or one unpacked from an image. */
+/** Reads the entries of an existing tree: staged, or unpacked from an image. */
 export function readTree(folder: string): Entry[] {
   const files = listTree(folder).flatMap(({ path, kind }): Entry[] => {
     const from = join(folder, path)
     if (kind === 'link') return [{ path, link: readlinkSync(from) }]
     if (kind === 'file') return [describe(path, readFileSync(from), (statSync(from).mode & 0o100) !== 0)]
     if (kind === 'folder') return []
-    throw new MeasureError([`${path} is neither file nor link`])
+    throw new MeasureError([`${path} is neither a file nor a link`])
   })
   return files.toSorted(byPath)
 }

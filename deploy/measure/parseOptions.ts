@@ -4,17 +4,17 @@ import { MeasureError } from './MeasureError.ts'
 
 export const help = `usage: npm run measure -- [options]
 
-Says which files run in an image, and their hash.
+Lists the files of an image and computes their hash.
 
   --image NAME     ${imageNames.join(', ')} (default: enclave)
-  --arch ARCH      ${architectures.join(' or ')}: the guests that images are for have no other
-  --libraries      with the shared libraries that Node is linked with, as this machine has them
-  --json           prints the whole manifest rather than its hash
-  --out FILE       writes the manifest to a file
-  --check FILE     compares with an earlier manifest; prints what differs, and ends with 1
-  --stage DIR      lays the image out in a new or empty folder
-  --tree DIR       takes a folder that is laid out already, such as an unpacked image, instead of this checkout
-  --help           this text
+  --arch ARCH      ${architectures.join(' or ')}: the only architecture of the confidential guests
+  --libraries      include this machine's copies of Node's shared libraries
+  --json           print the whole manifest instead of its hash
+  --out FILE       write the manifest to a file
+  --check FILE     compare with an earlier manifest; print the differences and exit with 1
+  --stage DIR      write the image's files to a new or empty folder
+  --tree DIR       measure an existing folder, such as an unpacked image, instead of this checkout
+  --help           show this help
 
 The hash is the SHA-256 of one line for each file, sorted by path: MODE SHA256 BYTES PATH, or link TARGET PATH.
 
@@ -44,7 +44,7 @@ const OPTIONS = {
   tree: { type: 'string' },
 } as const
 
-/** `help` where that is what was asked for. */
+/** Returns `help` for `--help`. */
 export function parseOptions(args: readonly string[], { arch: ownArch }: { arch: string }): Options | 'help' {
   const parsed = parseArguments(args, OPTIONS)
   if (parsed.kind === 'help') return 'help'
@@ -54,11 +54,11 @@ export function parseOptions(args: readonly string[], { arch: ownArch }: { arch:
   const faults: string[] = []
   if (!imageNames.includes(image as ImageName)) faults.push(`--image: expected ${imageNames.join(', ')}`)
   if (!architectures.includes(arch as Architecture)) faults.push(`--arch: expected ${architectures.join(' or ')}`)
-  if (libraries && arch !== ownArch) faults.push('--libraries: those of another architecture are not here')
+  if (libraries && arch !== ownArch) faults.push("--libraries: only available for this machine's architecture")
   if (tree !== undefined && (stage !== undefined || libraries))
-    faults.push('--tree: goes with neither --stage nor --libraries')
+    faults.push("--tree: can't be combined with --stage or --libraries")
   for (const [name, value] of Object.entries({ out, check, stage, tree })) {
-    if (value === '') faults.push(`--${name}: missing`)
+    if (value === '') faults.push(`--${name}: missing value`)
   }
   if (faults.length > 0) throw new MeasureError(faults)
   return {

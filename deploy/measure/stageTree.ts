@@ -12,10 +12,10 @@ import { dirname, join } from 'node:path'
 import type { Source } from './listSources.ts'
 import { MeasureError } from './MeasureError.ts'
 
-/** The time of every file, whenever it was checked out or installed. */
+/** The same time for every file, whenever it was checked out or installed. */
 const TIME = 0
 
-/** Lays an image out in a new folder, with the same modes and times wherever and whenever it is done. */
+/** Writes an image's files to a new folder with reproducible modes and times. */
 export function stageTree(folder: string, sources: readonly Source[]) {
   if (existsSync(folder) && readdirSync(folder).length > 0) throw new MeasureError([`${folder} is not empty`])
   const folders = new Set<string>()
@@ -27,12 +27,12 @@ export function stageTree(folder: string, sources: readonly Source[]) {
     else {
       if ('content' in source) writeFileSync(path, source.content)
       else copyFileSync(source.from, path)
-      // Not as an option of the writing: the umask would have its say.
+      // A mode set when writing would depend on the umask.
       chmodSync(path, source.isExecutable ? 0o755 : 0o644)
     }
     lutimesSync(path, TIME, TIME)
   }
-  // Last, since writing into a folder changes its time.
+  // Comes last, because writing into a folder changes its time.
   for (const path of [...folders, folder]) {
     chmodSync(path, 0o755)
     lutimesSync(path, TIME, TIME)

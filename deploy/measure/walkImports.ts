@@ -4,18 +4,18 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { SourceTextModule } from 'node:vm'
 
 /*
- * Follows imports from some entry files, and prints what it reached. A program of its own, because it asks Node itself, under flags
- * that Node only takes at its start: its parser says what a module imports, and its resolver which file that is.
+ * Follows the imports of entry files and prints the files reached. It runs in a separate process, because it uses Node's own parser and
+ * resolver, which need command-line flags.
  */
 
 export type WalkRequest = {
   /** Absolute paths. */
   entries: readonly string[]
-  /** Modules that are loaded on demand, never in production, named as the code names them. */
+  /** Modules imported on demand but never in production, as named in the code. */
   leftOut: readonly string[]
-  /** Packages whose code picks at run time what it loads: somebody has looked at them, and they are not complained about. */
+  /** Reviewed packages with computed imports, which are not reported. */
   known: readonly string[]
-  /** Packages that others try to load and do without. */
+  /** Optional packages that others try to load. */
   absent: readonly string[]
 }
 
@@ -36,7 +36,7 @@ function walkImports({ entries, leftOut, known, absent }: WalkRequest): WalkResu
       if (!statSync(path).isFile()) throw new Error('not a file')
       waiting.push(realpathSync(path))
     } catch {
-      faults.push(`${from} imports ${specifier}, which is not here`)
+      faults.push(`${from} imports ${specifier}, which doesn't exist`)
     }
   }
 
@@ -52,7 +52,7 @@ function walkImports({ entries, leftOut, known, absent }: WalkRequest): WalkResu
 
     const { statics, code } = isCommonJs(path) ? { statics: [], code: readCode(path) } : parseModule(path)
     for (const specifier of statics) {
-      if (leftOut.includes(specifier)) faults.push(`${path} cannot do without ${specifier}, which was to be left out`)
+      if (leftOut.includes(specifier)) faults.push(`${path} requires ${specifier}, which is excluded`)
       byImport(specifier)
     }
     for (const specifier of literals(code, /(?<![.\w{])import\(\s*(['"`])([^'"`]+)\1\s*[,)]/g)) {
@@ -70,7 +70,7 @@ function walkImports({ entries, leftOut, known, absent }: WalkRequest): WalkResu
     if (doubt === undefined) return
     const name = packageOf(path)
     if (name !== undefined && known.includes(name)) used.add(name)
-    else faults.push(`${path} ${doubt}: nobody has said which files that is`)
+    else faults.push(`${path} ${doubt}; list the files that it loads`)
   }
 
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -78,9 +78,9 @@ function walkImports({ entries, leftOut, known, absent }: WalkRequest): WalkResu
     files.add(path)
     if (!/\.(json|node|wasm)$/.test(path)) follow(path)
   }
-  // An entry that nothing asks for any more would hide the next one that does.
+  // An unused exception could hide a new use.
   for (const name of [...leftOut, ...known, ...absent]) {
-    if (!used.has(name)) faults.push(`${name} is on a list of exceptions, but nothing asks for it`)
+    if (!used.has(name)) faults.push(`unused exception: ${name}`)
   }
   return { files: [...files], faults }
 }
@@ -92,7 +92,7 @@ function isCommonJs(path: string): boolean {
   return packageJson === undefined || JSON.parse(readFileSync(packageJson, 'utf8')).type !== 'module'
 }
 
-/** Without the comments that take whole lines: examples in them look like imports. */
+/** Removes whole-line comments, because examples in them look like imports. */
 function readCode(path: string): string {
   return readFileSync(path, 'utf8')
     .replace(/^\s*\/\*[\s\S]*?\*\//gm, '')
@@ -110,14 +110,14 @@ function literals(code: string, pattern: RegExp): string[] {
   return [...code.matchAll(pattern)].flatMap((match) => match[2] ?? [])
 }
 
-/** What makes it uncertain which files this code loads. */
+/** Finds code that makes the loaded files uncertain. */
 function findDoubt(path: string, code: string): string | undefined {
-  if (/(?<![.\w{])import\(\s*(?!['"`]|\/\*)/.test(code)) return 'imports what it computes'
+  if (/(?<![.\w{])import\(\s*(?!['"`]|\/\*)/.test(code)) return 'has a computed import'
   if (!isCommonJs(path)) {
     const others = code.replace(/createRequire\(import\.meta\.url\)\(\s*['"][^'"]+['"]\s*\)/g, '')
-    if (/createRequire\(/.test(others)) return 'makes a require of its own'
+    if (/createRequire\(/.test(others)) return 'creates a separate require'
   } else {
-    if (/(?<![.\w])require\(\s*(?!['"])/.test(code)) return 'requires what it computes'
+    if (/(?<![.\w])require\(\s*(?!['"])/.test(code)) return 'has a computed require'
     if (/(?<![.\w])require(?![\w(])(?!\.main\b)/.test(code)) return 'passes require on'
   }
   if (packageOf(path) === undefined) return undefined
@@ -132,5 +132,5 @@ function packageOf(path: string): string | undefined {
 const request: WalkRequest = JSON.parse(readFileSync(0, 'utf8'))
 const missing = request.entries.filter((path) => !existsSync(path))
 const result =
-  missing.length > 0 ? { files: [], faults: missing.map((path) => `${path} is not there`) } : walkImports(request)
+  missing.length > 0 ? { files: [], faults: missing.map((path) => `${path} not found`) } : walkImports(request)
 process.stdout.write(JSON.stringify(result))

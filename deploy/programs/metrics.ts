@@ -1,6 +1,6 @@
 import { connect, createServer } from 'node:net'
 
-/** Hands metrics on, which are on loopback alone, to the scraper: `metrics.ts FROM TO`, two ports. */
+/** Forwards metrics from a loopback port to the scraper: `metrics.ts FROM TO`. */
 const [from = '', to = ''] = process.argv.slice(2)
 createServer((caller) => {
   const metrics = connect(Number(from), '127.0.0.1')
@@ -12,5 +12,5 @@ createServer((caller) => {
   }
   caller.pipe(metrics).pipe(caller)
 }).listen(Number(to))
-// The first process of a container gets no signal that it does not listen to.
+// The first process of a container ignores signals without a handler.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0))

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import { parse, parseAllDocuments } from 'yaml'
 import type { Container } from './containers.ts'
 
-/** All manifests of this folder, read once, and the containers that they start. */
+/** All manifests of this folder and their containers. */
 
 type ComposeService = {
   image: string
@@ -53,7 +53,7 @@ export type KubernetesDocument = {
 const root = join(import.meta.dirname, '../..')
 export const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-/** .dockerignore is a list of what is sent, and of folders within that are not. */
+/** Whether a path is sent to the builder. .dockerignore lists allowed folders, and excluded ones within them. */
 export function isSent(path: string): boolean {
   const lines = read('.dockerignore').split('\n')
   const isAllowed = lines.some((line) => line.startsWith('!') && `${path}/`.startsWith(`${line.slice(1)}/`))
@@ -90,7 +90,7 @@ export const containers: Record<string, Container[]> = {
   dstack: toContainers(dstack),
 }
 
-/** Puts values in as Compose does, after the file was parsed: `${NAME}`, `${NAME:?}` and `${NAME:-default}`. */
+/** Interpolates a parsed file like Compose: `${NAME}`, `${NAME:?}` and `${NAME:-default}`. */
 export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>): unknown {
   if (Array.isArray(value)) return value.map((item) => interpolate(item, env))
   if (typeof value === 'object' && value !== null) {
@@ -121,12 +121,12 @@ export function toContainers({ services }: Compose): Container[] {
   }))
 }
 
-/** What a document runs: a template of pods, or one pod. */
+/** The pod that a document runs, from a template or directly. */
 export function podOf({ kind, spec }: KubernetesDocument): PodSpec | undefined {
   return kind === 'Pod' ? (spec as PodSpec) : spec?.template?.spec
 }
 
-/** Those that come before the others, and the others. */
+/** Init containers and others. */
 export function allOf(pod: PodSpec | undefined): PodContainer[] {
   return [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])]
 }
@@ -150,13 +150,13 @@ function toKubernetesContainer({ kind, metadata }: KubernetesDocument, container
   }
 }
 
-/** Whom a network policy lets in. */
+/** Callers that a network policy admits. */
 export function callersOf(name: string): string[] {
   const policy = documents.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === name)
   const selectors = (policy?.spec?.ingress ?? []).flatMap(({ from }) => from ?? [{}])
   return selectors.flatMap(({ podSelector }) => {
     const byLabel = podSelector?.matchLabels?.['app.kubernetes.io/name']
     const byExpression = podSelector?.matchExpressions?.flatMap(({ values }) => values) ?? []
-    return [...(byLabel === undefined ? [] : [byLabel]), ...byExpression, ...(podSelector ? [] : ['anybody'])]
+    return [...(byLabel === undefined ? [] : [byLabel]), ...byExpression, ...(podSelector ? [] : ['anyone'])]
   })
 }

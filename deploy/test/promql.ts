@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { read } from './manifests.ts'
 
-/* What the files of deploy/monitoring say, for the tests that hold it against metrics and pages. */
+/* Parses the files of deploy/monitoring, to compare them with metrics and pages. */
 
 export type Alert = {
   alert: string
@@ -22,12 +22,12 @@ type Panel = { id: number; type: string; title: string; targets?: { refId: strin
 export const dashboard = JSON.parse(read('deploy/monitoring/dashboard.json')) as { uid: string; panels: Panel[] }
 export const panelExpressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
-/** A metric that an expression names, with the values that it wants of labels; alternatives of a pattern one by one. */
+/** A metric in an expression, with the label values that it selects. Alternatives in a pattern are listed separately. */
 export type Selector = { metric: string; labels: Readonly<Record<string, readonly string[]>> }
 
 const KEYWORDS = new Set(['and', 'or', 'unless', 'bool', 'offset'])
 
-/** Of PromQL as these files use it: `metric{label="value", other=~"a|b"}[5m]`. Functions and words of grouping are no metrics. */
+/** Parses PromQL as used in these files: `metric{label="value", other=~"a|b"}[5m]`. Skips functions and grouping keywords. */
 export function findSelectors(expression: string): Selector[] {
   const plain = expression
     .replace(/\[[^\]]*\]/g, ' ')
@@ -43,13 +43,13 @@ export function findSelectors(expression: string): Selector[] {
   )
 }
 
-/** Labels that an expression groups or joins by. */
+/** Labels by which an expression groups or joins. */
 export function findGroupings(expression: string): string[] {
   const groups = expression.matchAll(/\b(?:by|without|on|ignoring)\s*\(([^)]*)\)/g)
   return [...groups].flatMap(([, list = '']) => list.split(',').map((label) => label.trim()))
 }
 
-/** The names of samples in a text of Prometheus, with the labels of each. */
+/** Parses Prometheus's text format into samples with their labels, by metric. */
 export function parseMetrics(text: string): Map<string, Record<string, string>[]> {
   const samples = new Map<string, Record<string, string>[]>()
   for (const [, name = '', braces = ''] of text.matchAll(/^([a-z_:][\w:]*)(\{.*\})? \S+$/gim)) {

@@ -15,7 +15,7 @@ export const enclavePolicy = { measurements: [measurement], configHashes: [hex(3
 const x25519 = () =>
   Buffer.from(generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('hex')
 
-/** What operators put into the files, by name. */
+/** Contents of mounted files by name. */
 const files: Record<string, string> = {
   'database-url': 'postgres://countersign:x@postgres/countersign\n',
   'worker-database-url': 'postgres://countersign:x@postgres/countersign\n',
@@ -34,7 +34,7 @@ const files: Record<string, string> = {
   'publisher-key': `0x${hex(32)}\n`,
 }
 
-/** Reads the configuration as the program of a container would, with its environment and its files. */
+/** Reads a container's configuration like its program, with its environment and files. */
 export function readContainerConfig(
   container: Container,
   given: Record<string, string> = {},
@@ -43,10 +43,10 @@ export function readContainerConfig(
   const readFile = (path: string) => {
     const isMounted = container.mounts.some((mount) => path === mount || dirname(path) === mount)
     const text = given[basename(path)] ?? files[basename(path)]
-    if (!isMounted || text === undefined) throw new Error(`${container.where}: ${path} is not there`)
+    if (!isMounted || text === undefined) throw new Error(`${container.where}: ${path} not found`)
     return text
   }
-  // The launcher sets it.
+  // Set by the launcher.
   const values = { ...container.env, NODE_ENV: 'production' }
   const env = new Proxy<Record<string, string | undefined>>(values, {
     get(target, key: string) {

@@ -1,26 +1,26 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
-// Only these files: the image holds all that is imported.
+// Keeps imports to these files, because the image contains all of them.
 import { drainServer } from '../../packages/service/src/drainServer.ts'
 import { readStaticFiles, type StaticFile, toStaticFile } from '../../packages/service/src/staticFiles.ts'
 
-/** The web app for the internet: the files of `npm run build:web`, a configuration from outside of the image, and the headers. */
+/** The public web server: serves the files of `npm run build:web` and a configuration from outside the image, with security headers. */
 
-/** Names in assets/ carry a hash of the content. */
+/** Names in assets/ contain a hash of the content. */
 const FOREVER = 'public, max-age=31536000, immutable'
 const ASK_AGAIN = 'no-cache'
 
-/** As of the coordinators: proxies keep connections for 60 s, and would else send a call into one that is being closed. */
+/** The same as the coordinators. Proxies keep connections for 60 s and could otherwise send a call on a closing one. */
 const KEEP_ALIVE_MS = 75_000
-/** For slow downloads; containers have ten seconds to stop. */
+/** Time for slow downloads; containers have ten seconds to stop. */
 const STOP_MS = 8_000
 
-/** Everything is read at the start: what is not among it, no path leads to. */
+/** Reads all files at startup, so no path can reach other files. */
 export function createWebServer({ folder, configText }: { folder: string; configText: string }): Server {
   const files = readStaticFiles(folder)
   const page = files.get('index.html')
-  if (page === undefined) throw new Error(`there is no index.html in ${folder}: npm run build:web`)
+  if (page === undefined) throw new Error(`index.html not found in ${folder}: run npm run build:web`)
   files.set('config.json', toStaticFile('config.json', Buffer.from(configText)))
   const headers = toHeaders(parseConfig(configText))
 
@@ -31,7 +31,7 @@ export function createWebServer({ folder, configText }: { folder: string; config
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, { allow: 'GET, HEAD' })
     if (path === undefined) return refuse(response, 400)
     if (path === '/health') return void response.writeHead(200, { 'cache-control': 'no-store' }).end('ok\n')
-    // The app has its own paths; but a script that is gone is gone, and a page in its place would be a riddle.
+    // The app routes other paths itself. A missing script returns 404, because the page in its place would cause confusing errors.
     const file = files.get(path.slice(1)) ?? (path.startsWith('/assets/') ? undefined : page)
     if (file === undefined) return refuse(response, 404)
     void send(request, response, { file, caching: path.startsWith('/assets/') ? FOREVER : ASK_AGAIN })
@@ -74,11 +74,11 @@ function parseConfig(text: string): Record<string, unknown> {
     throw new Error('the configuration is not JSON')
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('the configuration is no object')
+    throw new Error('the configuration is not an object')
   return value as Record<string, unknown>
 }
 
-/** Visitors may name nodes of their own, so any https address may be asked; plain http only where the configuration names it. */
+/** Allows any https address, because visitors may name their own nodes. Plain http is allowed only for addresses in the configuration. */
 function toHeaders(config: Record<string, unknown>): Record<string, string> {
   const { attestations, trust } = config as { attestations?: { rpcUrl?: unknown }; trust?: { witnessUrls?: unknown } }
   const witnesses = Array.isArray(trust?.witnessUrls) ? trust.witnessUrls : []
@@ -123,7 +123,7 @@ function runWebServer(): void {
   }
 }
 
-/** Answers the requests that were sent before, closes idle connections, and after some seconds all others. */
+/** Answers pending requests and closes idle connections, then closes all others after some seconds. */
 export function stopWebServer(server: Server): void {
   setTimeout(() => server.closeAllConnections(), STOP_MS).unref()
   void drainServer(server).then(() => server.close())

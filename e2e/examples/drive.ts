@@ -89,7 +89,7 @@ export function driveWagmi(example: Example): Promise<void> {
     page.on('dialog', (dialog) => dialog.accept())
     await signIn(page, { button: 'Connect', name: 'bob' })
     await press(page, 'Sign in with Ethereum')
-    await page.getByText(/^The server knows you as 0x[0-9a-fA-F]{40}\.$/).waitFor(WAIT)
+    await page.getByText(/^Signed in as 0x[0-9a-fA-F]{40}\.$/).waitFor(WAIT)
     // A nonce counts once, and only for a signature.
     const refused = await page.evaluate(async () => {
       const answer = await fetch('/siwe/verify', { method: 'POST', body: '{"message":"","signature":"0x"}' })

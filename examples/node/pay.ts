@@ -4,7 +4,7 @@ import { formatEther } from 'viem'
 import { signIn } from './signIn.ts'
 import { useSession } from './useSession.ts'
 
-// As `npm run dev` starts them.
+// Addresses of `npm run dev`.
 const apiBaseUrl = 'http://localhost:8080'
 const webUrl = 'http://localhost:5173'
 const rpcUrl = 'http://localhost:8545'
@@ -13,9 +13,9 @@ useSession(apiBaseUrl, await signIn(apiBaseUrl, 'alice'))
 const client = new ServiceClient({ apiBaseUrl, chainId: 31337, rpcUrl })
 
 const { address } = (await client.api.getWallet()) ?? (await client.api.provisionWallet())
-// One ether from the faucet of the local chain.
+// Gets one ether from the local chain's faucet.
 const funded = await fetch(`${rpcUrl}/faucet`, { method: 'POST', body: JSON.stringify({ address }) })
-if (!funded.ok) throw new Error(`the faucet answered ${funded.status}`)
+if (!funded.ok) throw new Error(`the faucet returned ${funded.status}`)
 console.log(`Wallet      ${address}`)
 console.log(`Balance     ${formatEther(await client.publicClient.getBalance({ address }))} ether`)
 

@@ -21,9 +21,9 @@ export async function signIn(apiBaseUrl: string, name: string): Promise<string> 
     if (session) return `${SESSION}=${session}`
     const location = response.headers.get('location')
     if (location === null && url.origin === new URL(apiBaseUrl).origin)
-      throw new Error(`no sign-in: ${await response.text()}`)
+      throw new Error(`sign-in failed: ${await response.text()}`)
     // Without a redirect, this is the provider's page that asks for a name.
     url = location === null ? new URL(`?as=${encodeURIComponent(name)}`, url) : new URL(location, url)
   }
-  throw new Error('no sign-in: too many redirects')
+  throw new Error('sign-in failed: too many redirects')
 }

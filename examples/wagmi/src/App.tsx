@@ -10,13 +10,13 @@ export function App() {
 
   const signIn = useMutation({
     async mutationFn() {
-      if (address === undefined || chainId === undefined) throw new Error('Connect first.')
+      if (address === undefined || chainId === undefined) throw new Error('Connect your wallet first.')
       const nonce = await (await fetch('/siwe/nonce')).text()
       const { host: domain, origin: uri } = window.location
       const message = createSiweMessage({ address, chainId, domain, uri, nonce, version: '1' })
       const signature = await signMessage({ message })
       const answer = await fetch('/siwe/verify', { method: 'POST', body: JSON.stringify({ message, signature }) })
-      if (!answer.ok) throw new Error('The server did not accept the signature.')
+      if (!answer.ok) throw new Error('The server rejected the signature.')
       return answer.text()
     },
   })
@@ -38,7 +38,7 @@ export function App() {
           Sign in with Ethereum
         </button>
       )}
-      {signIn.data && <p role="status">The server knows you as {signIn.data}.</p>}
+      {signIn.data && <p role="status">Signed in as {signIn.data}.</p>}
       {error && <p role="alert">{error.message}</p>}
     </>
   )

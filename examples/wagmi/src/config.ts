@@ -18,7 +18,7 @@ export const wagmiConfig = createConfig({
   connectors: [
     serviceConnector({
       config: { apiBaseUrl: 'http://localhost:8080', chainId: chain.id, rpcUrl },
-      // No `onSigned`, because nobody needs the opening of a sign-in later.
+      // No `onSigned`, because the opening of a sign-in is not needed later.
       onConfirm: (request) => request.kind === 'message' && window.confirm('Sign in to this app?'),
     }),
   ],
