@@ -105,6 +105,7 @@ async function run(chosen: Trial): Promise<number> {
 }
 
 if (trial === undefined) {
+  if (name !== '') console.error(`unknown trial ${name}\n`)
   console.error(`usage: node -C source trials/run.ts NAME\n\nNames: ${Object.keys(trials).join(', ')}`)
   process.exit(2)
 }

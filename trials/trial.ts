@@ -64,6 +64,6 @@ export class WrongArgumentError extends Error {
 export function selectNames<Name extends string>(names: readonly Name[], wanted: string): Name[] {
   const selected = names.filter((name) => name.includes(wanted))
   if (selected.length === 0)
-    throw new WrongArgumentError(`no name contains ${wanted}: expected part of one of ${names.join(', ')}`)
+    throw new WrongArgumentError(`no name contains ${wanted}: expected part of one of\n  ${names.join('\n  ')}`)
   return selected
 }
