@@ -111,9 +111,9 @@ describe('the verdict for people', () => {
     const steps = [toStep('digest', 'pass'), toStep('signature', 'fail'), toStep('event', 'skip')]
     expect(print({ verdict: 'failed', steps }).split('\n').slice(0, 8)).toEqual([
       'The signature',
-      ' 1 ✓ What was signed hashes to its digest',
+      ' 1 ✓ The signed content hashes to its digest',
       '       Detail.',
-      ' 2 ✗ The signature is of the wallet',
+      ' 2 ✗ The wallet made the signature',
       '       Detail.',
       'The public record',
       ' 3 – The chain points to this receipt',

@@ -37,7 +37,7 @@ describe('blocks of version 2', () => {
     const folder = await createFolder({ 'receipt.json': transaction.bytes })
     const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.json'), ...offline(transaction)])
     expect(exitCode).toBe(5)
-    expect(flat(stdout)).toContain('Each block is the one that its name says. Not judged')
+    expect(flat(stdout)).toContain('Each block matches its CID. Not checked')
     expect(stdout).toContain('or the receipt as a CAR file')
   })
 })

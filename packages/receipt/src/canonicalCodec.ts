@@ -4,13 +4,13 @@ import { ReceiptError } from './errors.ts'
 import { type AttestationReceiptV1, RECEIPT_VERSION, receiptSchema } from './v1/schema.ts'
 
 export type Codec<Value> = {
-  /** Its bytes: RFC 8785 JSON, at most 256 KiB. These are what is pinned, and what its CID names. */
+  /** The canonical bytes: RFC 8785 JSON, at most 256 KiB. They are pinned, and the CID is over them. */
   encode(value: Value): Uint8Array<ArrayBuffer>
-  /** Reads it from its canonical bytes; every other spelling is refused. */
+  /** Parses canonical bytes. Rejects any other spelling. */
   parse(bytes: Uint8Array): Value
 }
 
-/** Bytes ↔ value of one format. `title` names it to a person: `receipt of version 1`. */
+/** Converts between bytes and a value of one format. `title` is the format's display name: `receipt of version 1`. */
 export function createCodec<Value>(version: string, title: string, schema: z.ZodType<Value, Value>): Codec<Value> {
   const assertValue = (value: unknown): Value => {
     const result = schema.safeParse(value)
@@ -33,14 +33,14 @@ export function createCodec<Value>(version: string, title: string, schema: z.Zod
   }
 }
 
-/** The first fault. For a union, the first fault of the member with the fewest: zod itself only reports that none matches. */
+/** The first fault. For a union, the first fault of the member with the fewest, because zod itself only reports that none matches. */
 function findIssue([issue]: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
   if (issue?.code !== 'invalid_union') return issue
   const inner = findIssue(issue.errors.toSorted((one, other) => one.length - other.length)[0] ?? [])
   return inner === undefined ? issue : { ...inner, path: [...issue.path, ...inner.path] }
 }
 
-/** The format that canonical bytes say they are of; undefined for bytes that are no such thing. */
+/** The format that canonical bytes claim. Undefined if they are not canonical JSON or name no format. */
 export function peekVersion(bytes: Uint8Array): unknown {
   try {
     return readVersion(parseJsonOf(bytes))
@@ -62,7 +62,7 @@ function parseJsonOf(bytes: Uint8Array): unknown {
   }
 }
 
-/** Throws `receipt_too_large`. For blocks that have no codec here: collateral, and what was encoded before. */
+/** Throws `receipt_too_large`. For blocks without a codec: collateral, and already encoded ones. */
 export function assertBlockSize(bytes: Uint8Array): void {
   if (bytes.length > MAX_BLOCK_BYTES) throw new ReceiptError('receipt_too_large', 'receipt larger than 256 KiB')
 }
@@ -73,12 +73,12 @@ function readVersion(value: unknown): unknown {
 
 const codec = createCodec<AttestationReceiptV1>(RECEIPT_VERSION, 'receipt of version 1', receiptSchema)
 
-/** The bytes of a receipt: RFC 8785 JSON, at most 256 KiB. These are what is pinned, and what its CID names. */
+/** The bytes of a receipt: RFC 8785 JSON, at most 256 KiB. They are pinned, and the CID is over them. */
 export function canonicalBytes(receipt: AttestationReceiptV1): Uint8Array<ArrayBuffer> {
   return codec.encode(receipt)
 }
 
-/** Reads a receipt of version 1 from its canonical bytes; every other spelling is refused. */
+/** Parses a receipt of version 1 from its canonical bytes. Rejects any other spelling. */
 export function parseReceipt(bytes: Uint8Array): AttestationReceiptV1 {
   return codec.parse(bytes)
 }

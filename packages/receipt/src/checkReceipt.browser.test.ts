@@ -11,7 +11,7 @@ const { bytes, collateral, anchors, cid } = await service.issue({
 })
 const options = { roots: service.roots, anchors, mockEntropyKeys: service.mockEntropyKeys, cid }
 
-test('the receipt made in the browser is the golden one, to the byte', () => {
+test('a receipt created in the browser equals the golden one', () => {
   expect(navigator.userAgent).toContain('Chrome')
   expect(cid).toMatchInlineSnapshot(`"bafkreidbkt37u6a7rjd2iv752qqarmf6nwyqii4pf3ief5f63wrff2dade"`)
 })
@@ -30,7 +30,7 @@ test('a changed byte fails in Chromium too', async () => {
   }
 })
 
-test('a receipt of version 2 is judged in Chromium as in Node: both signatures, a beacon, an opening', async () => {
+test('checkReceipt verifies a receipt of version 2 in Chromium as in Node: both signatures, a beacon, an opening', async () => {
   const signing = { kind: 'typed-data' } as const
   const issue = await service.issueV2({ signedAt: new Date('2026-06-15T12:00:00.123Z'), signing, isBeacon: true })
   const opening = new TextEncoder().encode(JSON.stringify(issue.opening))

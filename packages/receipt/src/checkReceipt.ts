@@ -30,77 +30,77 @@ import { refuseOpening } from './v2/checkOpening.ts'
 import { type Reading, readAttestation } from './v2/readAttestation.ts'
 
 export type CheckReceiptOptions = {
-  /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
+  /** `vendorRoots`. Add mock roots to distinguish mock evidence from forged evidence. */
   roots: readonly TrustedRoot[]
   anchors?: Anchors | undefined
   policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy } | undefined
-  /** Keys of simulated satellites and beacons: a sample under one makes the whole MOCK. */
+  /** Keys of simulated satellites and beacons. A sample under one makes the whole receipt MOCK. */
   mockEntropyKeys?: readonly string[] | undefined
-  /** The CID by which the receipt was asked for. */
+  /** The CID by which the receipt was requested. */
   cid?: string | undefined
   chain?: ChainReader | undefined
   /**
-   * False where no event is expected yet. The chain is asked all the same, and what it answers counts: only that there is no
-   * event at all is then a skip and not a failure. True unless given.
+   * False if no event is expected yet. A missing event then skips the step instead of failing it. Other results of the chain still count.
+   * Default: true.
    */
   isEventDue?: boolean | undefined
   /**
-   * AMD's revocation list of the coordinator's product, which a receipt of version 1 cannot carry. It is judged at its own time, that at
-   * which the reader has it: a list of today may well name a key of last year. Left out, the list in the receipt is judged at the
-   * time of signing; without either, the step is a skip.
+   * AMD's revocation list for the coordinator's product, which a receipt of version 1 cannot carry. It is checked at its own time, because a
+   * list of today may name a key of last year. Default: the list in the receipt, at the signing time. Without either, the step is skipped.
    */
   revocations?: GivenRevocations | undefined
-  /** Judge the evidence at another time than that of signing, with the collateral of that time. */
+  /** Also checks the evidence at another time, with the collateral of that time. */
   reevaluation?: { at: Date; collateral: Uint8Array } | undefined
-  /** The blocks of a receipt of version 2, beside its collateral. */
+  /** The blocks of a receipt of version 2, without its collateral. */
   blocks?: GivenBlocks | undefined
-  /** Opens the commitment of an off-chain signature: the file's bytes, with one half or both. */
+  /** The file that opens the commitment of an off-chain signature, with one half or both. */
   opening?: Uint8Array | undefined
-  /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
+  /** A shared verifier for many receipts of the same platform, created with `roots`. */
   verifier?: Verifier | undefined
-  /** Called with each step as it finishes. */
+  /** Called after each step. */
   onStep?: (step: Step) => void
 }
 
 /**
- * - `verified`: every required step passed, on hardware, with code that the reader knows, at a time that the chain bounds
+ * - `verified`: every required step passed, on hardware, with known code, and an event confirms the time
  * - `mock`: nothing failed, but a part is simulated; it proves nothing about hardware
  * - `unknown-code`: genuine hardware, but an anchor is missing
- * - `late`: all else holds, but the event came too long after the stated time of signing
- * - `unbounded`: all else holds, but no event was seen: no chain was asked, or it has none yet
- * - `incomplete`: nothing failed, but a required step could not be judged
+ * - `late`: all other steps passed, but the event came too long after the stated time of signing
+ * - `unbounded`: all other steps passed, but no event was found: no chain was given, or it has none yet
+ * - `incomplete`: nothing failed, but a required step could not be checked
  * - `failed`: a step failed
  */
 export type Verdict = 'verified' | 'mock' | 'unknown-code' | 'late' | 'unbounded' | 'incomplete' | 'failed'
 
 export type ReceiptCheck = {
   verdict: Verdict
-  /** Decided by the roots and keys that verified, never by what the receipt says. */
+  /** Determined by the roots and keys that verified, never by the receipt's own statements. */
   isMock: boolean
   /** Whether every anchor was given and matched. */
   isKnownCode: boolean
   /** The evidence is genuine. The receipt fails only because the reader's anchors do not cover it. */
   isNotListed: boolean
-  /** The chain has no event, which is no failure as none was due. */
+  /** The chain has no event, but none was expected yet. */
   isEventMissing: boolean
-  /** Whether an event bounds the time of signing from above. */
+  /** Whether an event confirms the signing time. */
   timeBound: TimeBound
   steps: readonly Step[]
   /** The CID of the bytes. */
   cid: string
-  /** There when the bytes are a receipt. */
+  /** Set if the bytes are a receipt. */
   receipt: AnyReceipt | undefined
-  /** What the steps of both versions read of it. Undefined where a block of it is missing or another. */
+  /** The values of either version that the steps use. Undefined if a block is missing or doesn't match. */
   view: ReceiptView | undefined
-  /** The rules of the vault that signed. Undefined where none did, or they are not those in the statement. */
+  /** The rules of the vault that signed. Undefined for a wallet, or if they differ from the statement's. */
   policy: Policy | undefined
-  /** Where it is in a log. Undefined where it is in none, or nothing proves that it is. */
+  /** The position in a log. Undefined if there is no proof of one. */
   logged: Logged | undefined
 }
 
 /**
- * Checks a receipt, step by step, against nothing but what the caller trusts. Judged as issued: the evidence must have been
- * good at the time of signing, with the collateral that the receipt names.
+ * Checks a receipt step by step, only against values that the caller trusts. The evidence is checked as issued: it must have been valid at
+ * the
+ * time of signing, with the collateral that the receipt names.
  *
  * @example
  * const { verdict, steps } = await checkReceipt(receiptBytes, collateralBytes, { roots: vendorRoots, anchors })
@@ -159,19 +159,19 @@ export async function checkReceipt(
   return conclude({ ...published, ...shown, steps, isMock, cid }, options)
 }
 
-/** Version 2 does not repeat the status that the quote was found to have. */
+/** Version 2 doesn't repeat the quote's TCB status. */
 function withTcbStatus(view: ReceiptView, quote: VerifiedQuote | undefined): ReceiptView {
   if (quote === undefined || view.signer.tcbStatus !== undefined) return view
   return { ...view, signer: { ...view.signer, tcbStatus: quote.tcb.status } }
 }
 
-/** The list that a receipt of version 2 carries, which held when the coordinator released. A reader's own is newer. */
+/** The list in a receipt of version 2, at the signing time. A list from the reader is newer. */
 function toCarriedRevocations(view: ReceiptView, at: Date): GivenRevocations | undefined {
   const { revocations } = view.coordinator.selfAttestation
   return revocations === undefined ? undefined : { list: fromHex(revocations), at }
 }
 
-/** The receipt's own steps, by its version; what the steps of both versions read; and the step that comes after them. */
+/** The steps that depend on the version, the values for the steps of both versions, and the last step. */
 async function readReceipt(
   transcript: Transcript,
   receipt: AnyReceipt,
@@ -188,7 +188,7 @@ async function readReceipt(
   return { view: receipt, policy: undefined, logged: undefined, checkRelease: () => checkRelease(transcript, receipt) }
 }
 
-/** Reads a receipt of either version from its canonical bytes; every other spelling is refused. */
+/** Parses a receipt of either version from its canonical bytes. Rejects any other spelling. */
 export function parseAnyReceipt(bytes: Uint8Array): AnyReceipt {
   return peekVersion(bytes) === ATTESTATION_V2 ? parseBlock('attestation', bytes) : parseReceipt(bytes)
 }
@@ -200,7 +200,7 @@ function conclude(
   const { steps, isMock, isEventMissing, timeBound, receipt, view } = found
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
-  // Version 1 has transactions only.
+  // Version 1 supports only transactions.
   const kind = receipt !== undefined && 'kind' in receipt ? receipt.kind : 'transaction'
   const required: StepId[] = [
     ...requiredSteps.filter((id) => isStepOf(id, kind)),
@@ -227,7 +227,7 @@ function isOfVault(receipt: AnyReceipt | undefined): boolean {
   return receipt?.version === ATTESTATION_V2 && receipt.signer.statement.policy !== null
 }
 
-/** Worst first. Of unknown code not even the time of signing can be believed, so that the chain comes after it. */
+/** Worst first. With unknown code, even the signing time is unreliable, so the chain comes after it. */
 function toVerdict(
   found: Pick<ReceiptCheck, 'isMock' | 'isKnownCode' | 'timeBound'> & { isFailed: boolean; isComplete: boolean },
 ): Verdict {

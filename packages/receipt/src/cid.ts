@@ -6,22 +6,22 @@ import { create as createDigest } from 'multiformats/hashes/digest'
 
 const SHA2_256 = 0x12
 
-/** The CID of a block: version 1, codec raw, SHA-256, in base32. Always computed here; what a service answers is compared. */
+/** The CID of a block: version 1, codec raw, SHA-256, in base32. Always computed here. CIDs from a service are compared with it. */
 export function toCid(block: Uint8Array): string {
   return fromCidHash(sha256(block))
 }
 
-/** The CID that names a SHA-256. */
+/** The CID with a SHA-256. */
 export function fromCidHash(hash: Uint8Array): string {
   return CID.createV1(raw.code, createDigest(SHA2_256, hash)).toString()
 }
 
-/** Whether a text is a CID of the one kind that this project uses, in its one spelling. */
+/** Whether a text is a canonical CID of the only kind in this project. */
 export function isCid(text: string): boolean {
   return toCidHash(text) !== undefined
 }
 
-/** The SHA-256 that a CID of ours names, in hex. */
+/** The SHA-256 in such a CID, in hex. */
 export function toCidHash(text: string): string | undefined {
   if (!/^b[a-z2-7]{58}$/.test(text)) return undefined
   try {

@@ -13,13 +13,13 @@ import {
 
 type V1 = AttestationReceiptV1
 
-/** Of either version. */
+/** A receipt of either version. */
 export type AnyReceipt = AttestationReceiptV1 | AttestationReceiptV2
 
-/** How service and chain know a signature: by wallet and hash. The chain is 0 for what is signed off every chain. */
+/** Identifies a signature for service and chain: by wallet and hash. The chain is 0 for an off-chain signature. */
 export type SignatureName = { from: Hex; txHash: Hex; chainId: number; signedAt: string }
 
-/** By which name a receipt's signature is known. */
+/** The identification of a receipt's signature. */
 export function nameSignature(receipt: AnyReceipt): SignatureName {
   if (receipt.version === 'countersign-attestation/1') {
     const { from, txHash, chainId, signedAt } = receipt.transaction
@@ -31,8 +31,8 @@ export function nameSignature(receipt: AnyReceipt): SignatureName {
 }
 
 /**
- * What the checks read of a receipt of either version, so that a step that both have is one piece of code. A receipt of version 1
- * is such a view as it stands; that of version 2 is put together from its blocks.
+ * The values of a receipt of either version that the checks use, so that steps of both versions share their code. A receipt of version 1 has
+ * this form. For version 2 it is assembled from the blocks.
  */
 export type ReceiptView = {
   /** Undefined in version 1, which has transactions only. */
@@ -40,22 +40,22 @@ export type ReceiptView = {
   transaction: SignatureName
   signer: Pick<V1['signer'], 'quoteHex' | 'inclusion' | 'batch' | 'config' | 'eventLog' | 'collateral'> & {
     statement: Statement | StatementV2
-    /** Written out in version 2 alone. */
+    /** Only in version 2, in full. */
     settings?: EnclaveSettings
-    /** What version 1 repeats of its quote. */
+    /** Values of the quote that version 1 repeats. */
     measurement?: V1['signer']['measurement']
-    /** In version 2 there once the quote is verified. */
+    /** In version 2, set after the quote is verified. */
     tcbStatus?: V1['signer']['tcbStatus']
   }
   coordinator: {
     publicKey: string
-    /** The second key, which version 2 has. */
+    /** The second key, only in version 2. */
     mlDsa65?: string
     selfAttestation: Pick<
       V1['coordinator']['selfAttestation'],
       'reportHex' | 'certificates' | 'configHash' | 'fetchedAt'
     > & {
-      /** What version 1 repeats of its report. */
+      /** Values of the report that version 1 repeats. */
       measurement?: string
       revocations?: string
     }

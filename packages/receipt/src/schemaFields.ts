@@ -2,7 +2,7 @@ import { SNP_REPORT_BYTES } from '@countersign/attestation'
 import { type Hex, tcbStatuses } from '@countersign/protocol'
 import { z } from 'zod'
 
-/* The forms that members of receipts have, in both versions. */
+/* The forms of members in receipts of both versions. */
 
 export const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`))
 export const hexUpTo = (bytes: number) =>
@@ -10,18 +10,18 @@ export const hexUpTo = (bytes: number) =>
     .string()
     .regex(/^(?:[0-9a-f]{2})+$/)
     .max(2 * bytes)
-/** The type says what the pattern checks. */
+/** The type for values that match the pattern. */
 const toHexType = (schema: z.ZodString) => schema as unknown as z.ZodType<Hex, Hex>
-/** Arrays of a receipt are not changed. Not zod's `readonly`, which would freeze them and mark the JSON schema. */
+/** Read-only arrays. Not zod's `readonly`, which would freeze them and mark the JSON schema. */
 export const toReadonly = <Item>(schema: z.ZodArray<z.ZodType<Item>>) =>
   schema as unknown as z.ZodType<readonly Item[], readonly Item[]>
 export const ethereum = (bytes: number) => toHexType(z.string().regex(new RegExp(`^0x[0-9a-f]{${2 * bytes}}$`)))
 const decimal = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
 export const natural = z.int().min(0)
 export const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-/** In code points: both zod and JSON Schema count them. */
+/** In code points, like zod and JSON Schema. */
 export const text = (length: number) => z.string().min(1).max(length)
-/** The same as `isSourceName` of the protocol. */
+/** Same as the protocol's `isSourceName`. */
 export const sourceName = z.string().regex(/^[ -~]{1,256}$/, { error: 'expected 1 to 256 printable ASCII characters' })
 export const cid = z.string().regex(/^b[a-z2-7]{58}$/)
 export const tcbStatus = z.enum(tcbStatuses)

@@ -22,7 +22,7 @@ export function check({ bytes, collateral, anchors, blocks = {} }: Files, change
   return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...changes })
 }
 
-/** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
+/** The same evidence, for a reader who takes the simulated roots and the satellite for real ones. */
 export function asHardware(): Partial<CheckReceiptOptions> {
   const roots = service.roots.map((root) => ({ ...root, mode: 'hardware' as const }))
   return { roots, verifier: createVerifier({ roots }), mockEntropyKeys: [] }
@@ -38,14 +38,14 @@ export const statusOf = (result: Steps, id: StepId) => stepOf(result, id)?.statu
 export const detailOf = (result: Steps, id: StepId) => stepOf(result, id)?.detail
 export const failures = ({ steps }: Steps) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
 
-/** An event's data, the text of a CID: offset, length, characters, padding. */
+/** An event's data with the text of a CID: offset, length, characters, padding. */
 export function encodeCid(cid: string): string {
   const word = (value: number) => value.toString(16).padStart(64, '0')
   const characters = Buffer.from(cid).toString('hex')
   return `0x${word(32)}${word(cid.length)}${characters.padEnd(Math.ceil(characters.length / 64) * 64, '0')}`
 }
 
-/** The event of a contract that names a receipt of this wallet. */
+/** The contract's event for a receipt of this wallet. */
 export function createEvent(parameters: {
   contract: string
   wallet: Hex

@@ -7,15 +7,15 @@ type QuoteParts = { signature: Uint8Array; qeReportSignature: Uint8Array; pem: s
 
 export type QuoteForms = {
   parsed: ParsedQuote
-  /** As it stands in the quote: the simulator ends it with a NUL, as some quoting services do. */
+  /** As in the quote: the simulator ends it with a NUL, as some quoting services do. */
   pckChain: string
-  /** The quote with parts replaced; every length in it is made right. */
+  /** The quote with parts replaced and all lengths corrected. */
   rebuild(changes: Partial<QuoteParts>): Uint8Array
-  /** The PCK chain with n − s in the signature of one certificate; its length may change with that of the number. */
+  /** The PCK chain with n − s in the signature of one certificate, which may change its length. */
   withOtherSIn(index: number): string
 }
 
-/** Takes a simulated quote apart, to put it together again in other forms that are as genuine. */
+/** Splits a simulated quote, to assemble it in other valid forms. */
 export function createQuoteForms(quote: Uint8Array<ArrayBuffer>): QuoteForms {
   const parsed = parseQuote(quote)
   const pckChain = `${parsed.pckChain}\0`
@@ -48,8 +48,8 @@ export function createQuoteForms(quote: Uint8Array<ArrayBuffer>): QuoteForms {
 }
 
 /**
- * Every form that a receipt of version 1 leaves free (receipt-v1.md, section 2.1): as genuine as the quote itself, without a key. Names
- * are those of the page.
+ * Every form that a receipt of version 1 allows (receipt-v1.md, section 2.1). They are as valid as the quote itself, without a key. The names
+ * are those of that page.
  */
 export function createFreeForms(
   quote: Uint8Array<ArrayBuffer>,

@@ -4,18 +4,18 @@ import type { Approval, Hex } from '@countersign/protocol'
 import { type AssertionChanges, createPasskey, type Passkey } from '../../policy/test/passkey.ts'
 import type { SimulatedApprovalRequest, SimulatedAttestationOptions, SimulatedSigning } from '../src/simulator/index.ts'
 
-/* Vaults whose rules are about what the simulator signs, and their passkeys. */
+/* Vaults with rules for the simulator's signatures, and their passkeys. */
 
 const ETHER = 10n ** 18n
 
-/** When the simulator signs for them. */
+/** The simulator's signing time for them. */
 const SIGNED_AT_MS = Date.parse('2026-06-15T12:00:00.123Z')
 const HOUR_MS = 3_600_000
 
 const passkeys: readonly Passkey[] = [1, 2, 3].map((seed) => createPasskey({ seed, rpId: 'vault.example' }))
 const approvers = passkeys.map(({ approver }) => approver)
 
-/** Below what the simulator pays: it pays 1 ETH. */
+/** Less than the simulator's payment of 1 ETH. */
 const smallPayment: TransactionRule = {
   kind: 'transaction',
   chainIds: [31337],
@@ -27,7 +27,7 @@ const smallPayment: TransactionRule = {
 
 const payment: TransactionRule = { ...smallPayment, maxValueWei: String(2n * ETHER) }
 
-/** Small payments freely, larger ones and all else with one of two passkeys. */
+/** Small payments without approval, everything else with one of two passkeys. */
 export const approved: Policy = createPolicy({
   version: 1,
   log: null,
@@ -53,7 +53,7 @@ export const approvedTwice: Policy = createPolicy({
   rules: [{ ...payment, approvals: 2 }],
 })
 
-/** One payment a day, from the day before the simulator signs. */
+/** One payment a day, starting the day before the simulator signs. */
 export const scheduled: Policy = createPolicy({
   version: 1,
   time: [{ kind: 'satellite', key: createSimulatedSatellite().publicKey }],
@@ -64,28 +64,28 @@ export const scheduled: Policy = createPolicy({
 })
 
 export type ApproveOptions = {
-  /** Which approvers, by their places in the policy. */
+  /** The approvers, by their positions in the policy. */
   by?: readonly number[]
   expiresMs?: number
-  /** What is asked otherwise than the vault asks. */
+  /** Differences from the vault's request. */
   request?: Partial<SimulatedApprovalRequest>
   changes?: AssertionChanges
 }
 
-/** Approves as the policy's own passkeys do, for an hour. */
+/** Approves with the policy's passkeys, for an hour. */
 export function approveWith({ approvers: named }: Policy, options: ApproveOptions = {}) {
   const { by = [0], expiresMs = SIGNED_AT_MS + HOUR_MS, request: other, changes } = options
   return (request: SimulatedApprovalRequest): Approval[] =>
     by.map((place) => {
       const passkey = passkeys.find(({ approver }) => approver.publicKey === named[place]?.publicKey)
-      if (passkey === undefined) throw new Error('no passkey of the policy')
+      if (passkey === undefined) throw new Error('not a passkey of the policy')
       return passkey.approve({ ...request, ...other, expiresMs }, place, changes)
     })
 }
 
 type Golden = { signing: SimulatedSigning; vault?: NonNullable<SimulatedAttestationOptions['vault']> }
 
-/** What the golden receipts of vaults are of, and of addresses. */
+/** The contents of the golden receipts of vaults and addresses. */
 export const goldenVaults: Readonly<
   Record<'transaction' | 'scheduled' | 'off-chain' | 'address' | 'wallet-address', Golden>
 > = {

@@ -2,29 +2,29 @@ import type { QuotePolicy, ReportPolicy, TdMeasurement, TdPlatform } from '@coun
 import type { WitnessPolicy } from '@countersign/log'
 
 /**
- * What the reader trusts, from anywhere but the receipt: a release manifest, or their own reading of the code. All hex is
- * lower case. A list that is missing or empty makes its step a skip, never a pass; so does a measurement that leaves a register open.
+ * The values that a reader trusts, from a release manifest or from their own reading of the code, never from the receipt. All hex is lower
+ * case. With a missing or empty list, its step is skipped, never passed. The same applies to a measurement that leaves a register open.
  */
 export type Anchors = {
   measurements?: readonly TdMeasurement[]
   /** Runtime events of the enclave's event log, for measurements that leave RTMR3 open. */
   events?: NonNullable<QuotePolicy['events']>
-  /** Machines that the enclave may run on. */
+  /** The accepted machines. */
   platforms?: readonly TdPlatform[]
   configHashes?: readonly string[]
-  /** `MEASUREMENT:HOST_DATA`; a measurement alone leaves the code unknown. */
+  /** `MEASUREMENT:HOST_DATA`. Without HOST_DATA, the code is unknown. */
   coordinatorMeasurements?: readonly string[]
   /**
-   * Patch levels by AMD product. Every product that is not named fails, so `{}` accepts none. The step is a skip if this is missing or
-   * names no level above zero for the product.
+   * Minimum patch levels by AMD product. Products that are not listed fail, so `{}` accepts none. The step is skipped if this is missing or
+   * has no level above zero for the product.
    */
   coordinatorMinimumTcb?: NonNullable<ReportPolicy['minimumTcb']>
-  /** Ids of chips. Unlike the other anchors, one that is missing leaves nothing unknown but the machine. */
+  /** Accepted chip IDs. Unlike with other missing anchors, the code stays known without them. */
   coordinatorChips?: readonly string[]
   coordinatorConfigHashes?: readonly string[]
-  /** Keys of entropy sources: Ed25519 of satellites, BLS of beacons. If any are named, they must include the key of a simulated source too. */
+  /** Keys of entropy sources: Ed25519 of satellites, BLS of beacons. If there are any, they must include a simulated source's key too. */
   entropyKeys?: readonly string[]
-  /** Whose cosignatures of a log count, and how many are enough; each policy must be met, beside that of the enclave's settings. */
+  /** Required witnesses of the log, with their quorums. Each policy must be satisfied, in addition to that of the enclave's settings. */
   logWitnesses?: readonly WitnessPolicy[]
   /** The address of the `ServiceAttestations` contract. */
   contract?: string | undefined

@@ -29,14 +29,14 @@ const stepOf = async (result: ReturnType<typeof check>, id: string) =>
   (await result).steps.find((step) => step.id === id)
 
 describe('the chain points to the receipt', () => {
-  test('an event with this CID passes, whatever the case of the address', async () => {
+  test('an event with this CID passes, with the address in either case', async () => {
     expect(await stepOf(check({}, contract.toUpperCase().replace('0X', '0x')), 'event')).toMatchObject({
       status: 'pass',
     })
     expect(await check({})).toMatchObject({ verdict: 'mock' })
   })
 
-  test('the reader asks for exactly this contract, wallet and transaction', async () => {
+  test('requests exactly this contract, wallet and transaction', async () => {
     const queries: unknown[] = []
     await check({
       getLogs: async (query) => {
@@ -67,7 +67,7 @@ describe('the chain points to the receipt', () => {
     expect((await result).verdict).toBe('failed')
   })
 
-  test('an event older than the signature fails the time bracket; 5 s are tolerated', async () => {
+  test('an event older than the signature fails the time bracket, with a tolerance of 5 s', async () => {
     const at = (ms: number) => [{ ...log, blockTime: new Date(signedAt.getTime() + ms) }]
     expect(await stepOf(check({ getLogs: async () => at(-5_000) }), 'time')).toMatchObject({ status: 'pass' })
     expect(await stepOf(check({ getLogs: async () => at(-5_001) }), 'time')).toMatchObject({ status: 'fail' })
@@ -87,7 +87,7 @@ describe('the chain points to the receipt', () => {
     expect(transcript.steps.find(({ id }) => id === 'time')).toMatchObject({ status: 'fail' })
   })
 
-  test('a node that cannot be asked proves nothing: incomplete', async () => {
+  test('an unavailable node proves nothing: incomplete', async () => {
     const result = check({ getLogs: () => Promise.reject(new Error('connection refused')) })
     expect(await stepOf(result, 'event')).toMatchObject({
       status: 'skip',
@@ -96,17 +96,17 @@ describe('the chain points to the receipt', () => {
     expect((await result).verdict).toBe('incomplete')
   })
 
-  test('the details of an error say which node, and why', async () => {
+  test('the details of an error name the node and the reason', async () => {
     const error = new ServiceError('chain_unavailable', 'the chain could not be asked', {
       details: 'node.test answers 503',
     })
     const result = check({ getLogs: () => Promise.reject(error), getTransactionState: () => Promise.reject(error) })
     for (const id of ['event', 'transaction']) {
-      expect((await stepOf(result, id))?.detail).toBe('The chain could not be asked: node.test answers 503.')
+      expect((await stepOf(result, id))?.detail).toBe('The chain is unavailable: node.test answers 503.')
     }
   })
 
-  describe('where none is due', () => {
+  describe('if no event is expected', () => {
     const early = (getLogs: ChainReader['getLogs']) => check({ getLogs }, contract, false)
 
     test.each<[string, ChainLog[]]>([
@@ -118,7 +118,7 @@ describe('the chain points to the receipt', () => {
       expect(await result).toMatchObject({ verdict: 'mock', isEventMissing: true })
     })
 
-    test('what the chain does have counts', async () => {
+    test('an existing event counts', async () => {
       expect(await early(async () => [log])).toMatchObject({ verdict: 'mock', isEventMissing: false })
       for (const wrong of [
         { ...log, data: '0x00' },
@@ -128,13 +128,13 @@ describe('the chain points to the receipt', () => {
       }
     })
 
-    test('a node that cannot be asked leaves it open', async () => {
+    test('an unavailable node makes it incomplete', async () => {
       const result = await early(() => Promise.reject(new Error('connection refused')))
       expect(result).toMatchObject({ verdict: 'incomplete', isEventMissing: false })
     })
   })
 
-  test('without a contract address the event is not judged, and not required', async () => {
+  test('without a contract address the event is skipped, and not required', async () => {
     const result = check({}, null)
     expect(await stepOf(result, 'event')).toMatchObject({ status: 'skip' })
     expect((await result).verdict).toBe('mock')

@@ -13,18 +13,18 @@ import type { Anchors } from './anchors.ts'
 import { toTime } from './checkWitness.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './steps.ts'
 
-/** A log as a node has it, with the time of its block. */
+/** A log from a node, with the time of its block. */
 export type ChainLog = EventLog & { address: string; blockNumber: number; blockTime: Date }
 
-/** How a chain is asked. An adapter fetches; what comes back is judged here. It throws when it cannot ask. */
+/** Reads a chain. An adapter fetches, and this package checks the response. Throws if the chain is unavailable. */
 export type ChainReader = {
   getLogs(query: { address: string; topics: readonly [string, string, string] }): Promise<readonly ChainLog[]>
-  /** `unknown` when the node does not have it, or is of another chain. */
+  /** `unknown` if the node doesn't have it, or serves another chain. */
   getTransactionState(query: { chainId: number; txHash: Hex }): Promise<'mined' | 'pending' | 'unknown'>
 }
 
 export type TimePolicy = {
-  /** An event that came longer than this after the signing does not bound its time from above. */
+  /** A later event doesn't confirm the signing time. */
   maximumEventDelayS?: number
 }
 
@@ -32,15 +32,15 @@ export type TimePolicy = {
 export const DEFAULT_MAXIMUM_EVENT_DELAY_S = 259_200
 
 /**
- * What bounds the time of signing from above. The time in a receipt is the enclave's word, and all evidence is judged at it, so
- * whoever holds keys that leaked since could date a receipt back to when they were good:
+ * Whether an event confirms the signing time. The receipt's time is only the enclave's claim, and all evidence is checked at that time. So
+ * anyone with keys that leaked later could backdate a receipt.
  * - `bounded`: the chain had the CID soon after the stated time
  * - `late`: the chain has the CID, but only since long after the stated time
- * - `unbounded`: no event was seen
+ * - `unbounded`: no event was found
  */
 export type TimeBound = 'bounded' | 'late' | 'unbounded'
 
-/** event → transaction → time → time-bound: where and when it all stands in public. */
+/** event → transaction → time → time-bound: the public record. */
 export async function checkChain(
   { run }: Transcript,
   receipt: ReceiptView,
@@ -57,7 +57,7 @@ export async function checkChain(
   let timeBound: TimeBound = 'unbounded'
 
   const event = await run('event', async () => {
-    const reader = needs(chain, 'no chain was given to ask')
+    const reader = needs(chain, 'no chain was given')
     const contract = needs(anchors.contract, 'no contract address was given').toLowerCase()
     const topics = [
       attestationPublishedTopic,
@@ -68,14 +68,14 @@ export async function checkChain(
     const own = logs.filter(({ address }) => address.toLowerCase() === contract)
     if (own.length === 0 && !isEventDue) {
       isEventMissing = true
-      throw new StepSkip('The contract has no event for this wallet and transaction, and none is due.')
+      throw new StepSkip('The contract has no event for this wallet and transaction, and none is expected yet.')
     }
     const events = own
       .map((log) => ({ ...log, ...readAttestationPublished(log) }))
       .filter(({ wallet, txHash }) => wallet === transaction.from && txHash === transaction.txHash)
-    if (events.length === 0) own.forEach(parseAttestationPublished) // says what is wrong with the first
+    if (events.length === 0) own.forEach(parseAttestationPublished) // throws the fault of the first
     failIf(events.length === 0, 'The contract has no event for this wallet and transaction.')
-    // A node may list them in any order. The earliest is the one that bounds the time: from then on the receipt existed.
+    // In any order, depending on the node. The earliest one counts, because the receipt existed from then on.
     const [match] = events
       .filter(({ ipfsCid }) => ipfsCid === cid)
       .toSorted((a, b) => a.blockTime.getTime() - b.blockTime.getTime())
@@ -84,13 +84,13 @@ export async function checkChain(
   })
 
   await run('transaction', async () => {
-    if (kind !== 'transaction') throw new StepSkip('Nothing but a transaction has a place of its own on a chain.')
-    const reader = needs(chain, 'no chain was given to ask')
+    if (kind !== 'transaction') throw new StepSkip('Only transactions are recorded on a chain themselves.')
+    const reader = needs(chain, 'no chain was given')
     const { chainId, txHash } = transaction
     const state = await ask(() => reader.getTransactionState({ chainId, txHash }))
     if (state === 'unknown')
       throw new StepSkip('This node does not have the transaction; a signature need not be broadcast.')
-    if (state === 'pending') throw new StepSkip('The transaction waits to be mined.')
+    if (state === 'pending') throw new StepSkip('The transaction is pending.')
     return [`Transaction ${txHash} is mined.`, undefined]
   })
 
@@ -98,7 +98,7 @@ export async function checkChain(
     const sampled = toTime(entropy.timestamp, 'The time of the sample')
     const signed = toTime(transaction.signedAt, 'The time of signing')
     const attested = toTime(coordinator.selfAttestation.fetchedAt, 'The time of the coordinator’s report')
-    failIf(sampled > signed + SAMPLE_TOLERANCE_MS, 'The entropy sample is younger than the signature.')
+    failIf(sampled > signed + SAMPLE_TOLERANCE_MS, 'The entropy sample is newer than the signature.')
     failIf(signed - sampled > MAX_SAMPLE_AGE_MS, 'The entropy sample was too old when it was used.')
     failIf(attested > signed + SAMPLE_TOLERANCE_MS, 'The coordinator attested itself only after the signature.')
     const order = `The sample was ${((signed - sampled) / 1000).toFixed(1)} s old at signing`
@@ -109,15 +109,15 @@ export async function checkChain(
   })
 
   await run('time-bound', () => {
-    if (event === undefined) throw new StepSkip('No event was seen, so the signature may be younger than it says.')
+    if (event === undefined) throw new StepSkip('No event was found, so the signature may be newer than stated.')
     const published = event.blockTime.toISOString()
     const limit = toDuration(maximumEventDelayS)
     const delayMs = event.blockTime.getTime() - Date.parse(transaction.signedAt)
-    // So written, a limit or a time that is no number bounds nothing.
+    // Negated, so that NaN fails too.
     if (!(delayMs <= maximumEventDelayS * 1000)) {
       timeBound = 'late'
       throw new StepSkip(
-        `The event is of ${published}, more than ${limit} after the stated time of signing: the signature may be as young as the event.`,
+        `The event is of ${published}, more than ${limit} after the stated time of signing. The signature may be as new as the event.`,
       )
     }
     timeBound = 'bounded'
@@ -131,16 +131,16 @@ function toDuration(seconds: number): string {
   return seconds % 3600 === 0 ? `${seconds / 3600} h` : `${seconds} s`
 }
 
-/** A node that cannot be asked proves nothing, for or against. */
+/** An unavailable node proves nothing. */
 async function ask<Answer>(question: () => Promise<Answer>): Promise<Answer> {
   try {
     return await question()
   } catch (error) {
-    throw new StepSkip(`The chain could not be asked: ${describe(error)}.`)
+    throw new StepSkip(`The chain is unavailable: ${describe(error)}.`)
   }
 }
 
-/** The details of an error of ours name the host and the reason; its message only says that the chain could not be asked. */
+/** Uses the details of our errors, which name the host and the reason, instead of the general message. */
 function describe(error: unknown): string {
   if (error instanceof ServiceError) return error.details ?? error.message
   return error instanceof Error ? error.message : String(error)

@@ -15,7 +15,7 @@ import type { Anchors } from './anchors.ts'
 import { describeRoot } from './checkSigner.ts'
 import { failIf, NOT_IN_MANIFEST, needs, StepSkip, type Transcript } from './steps.ts'
 
-/** report → policy → chip → revocation → key → measurement → config: who handled the request. */
+/** report → policy → chip → revocation → key → measurement → config: the coordinator that handled the request. */
 export async function checkCoordinator(
   transcript: Transcript,
   receipt: ReceiptView,
@@ -46,7 +46,7 @@ export async function checkCoordinator(
 
   await run('coordinator-key', () => {
     const { body } = needs(verified, 'the report is not genuine')
-    failIf(publicKey !== signer.statement.coordinatorKey, 'The enclave was called by another coordinator’s key.')
+    failIf(publicKey !== signer.statement.coordinatorKey, 'Another coordinator’s key called the enclave.')
     failIf(
       !equalBytes(toBound(coordinator), body.reportData),
       'The report is for another key or another configuration.',
@@ -62,7 +62,7 @@ export async function checkCoordinator(
       throw new StepSkip(`No coordinator measurements to compare ${measurement}:${hostData} with.`)
     }
     assertLaunch(report, anchors.coordinatorMeasurements)
-    // A host can put the hash of more code there, so that one measurement is not one program.
+    // A host can put the hash of more code there, so the same measurement can belong to different programs.
     if (!anchors.coordinatorMeasurements.includes(`${measurement}:${hostData}`)) {
       throw new StepSkip(
         `The measurement ${measurement} is among the anchors, but they name no HOST_DATA to compare ${hostData} with.`,
@@ -82,7 +82,7 @@ export async function checkCoordinator(
   return verified?.root
 }
 
-/** The report data that binds the keys of a coordinator. */
+/** The report data for a coordinator's keys. */
 function toBound({ publicKey, mlDsa65, selfAttestation }: ReceiptView['coordinator']): Uint8Array {
   const configHash = fromHex(selfAttestation.configHash)
   if (mlDsa65 === undefined) return computeSnpReportData({ publicKey: fromHex(publicKey), configHash })
@@ -91,7 +91,7 @@ function toBound({ publicKey, mlDsa65, selfAttestation }: ReceiptView['coordinat
 
 export type CoordinatorPolicy = Omit<ReportPolicy, 'measurements' | 'reportData' | 'minimumTcb' | 'chips'>
 
-/** AMD's revocation list (DER), and the time at which it must hold. */
+/** AMD's revocation list (DER), and the time at which it must be valid. */
 export type GivenRevocations = { list: Uint8Array; at: Date }
 
 export type MachineContext = {
@@ -102,7 +102,7 @@ export type MachineContext = {
   revocations: GivenRevocations | undefined
 }
 
-/** policy → chip → revocation: the machine of a coordinator, whatever ran on it. */
+/** policy → chip → revocation: the coordinator's machine, independent of its code. */
 async function checkMachine(
   { run }: Transcript,
   verified: VerifiedReport | undefined,
@@ -137,7 +137,7 @@ async function checkMachine(
   })
 }
 
-/** The lowest of what the machine says of itself, part by part. */
+/** The lowest level that the machine states for each part. */
 function describeTcb({ tcb, product }: VerifiedReport): string {
   return snpTcbParts
     .filter((part) => part !== 'fmc' || product === 'Turin')

@@ -41,7 +41,7 @@ export type SignerContext = {
   policy: SignerPolicy
 }
 
-/** Nobody reads more: version 1 names no limit. */
+/** A limit for this implementation: version 1 specifies none. */
 export const MAX_COLLATERAL_BYTES = 8_388_608
 
 /** inclusion → collateral → quote → report-data → policy → platform → measurement → config: the enclave and its hardware. */
@@ -63,8 +63,8 @@ export async function checkSigner(
   const collateral = await run('collateral', () => {
     const bytes = needs(context.collateral, 'the collateral block was not given')
     const cid = toCid(bytes)
-    failIf(cid !== signer.collateral, `The collateral block has the CID ${cid}, the receipt names another.`)
-    // A block like the others of version 2. Version 1 has no limit for it.
+    failIf(cid !== signer.collateral, `The collateral block has the CID ${cid}, but the receipt names another.`)
+    // In version 2 the limit of all blocks applies. Version 1 has none.
     failIf(receipt.kind !== undefined && bytes.length > MAX_BLOCK_BYTES, 'The collateral block is larger than 256 KiB.')
     const value = parseCanonicalJson(bytes, { maxBytes: MAX_COLLATERAL_BYTES })
     assertCollateral(value)
@@ -72,7 +72,7 @@ export async function checkSigner(
   })
 
   const verified = await run('quote', async () => {
-    const evidence = needs(collateral, 'there is no collateral to judge the quote by')
+    const evidence = needs(collateral, 'there is no collateral for the quote')
     const quote = await context.verifier.verifyQuote({
       quote: fromHex(signer.quoteHex),
       collateral: evidence,
@@ -94,7 +94,7 @@ export async function checkSigner(
       previousBatchHash: fromHex(signer.batch.previous),
       configHash: configHash ?? new Uint8Array(32),
     })
-    failIf(!equalBytes(covered, quote.body.reportData), 'The quote covers something else than this batch.')
+    failIf(!equalBytes(covered, quote.body.reportData), 'The quote does not cover this batch.')
     return [`The quote covers batch ${signer.batch.sequence} of boot ${signer.batch.bootId}.`, undefined]
   })
 
@@ -146,7 +146,7 @@ function hashStatedConfig({ config }: ReceiptView['signer']): Uint8Array | undef
   }
 }
 
-/** What a receipt of version 1 states of its quote must be what the quote says; neither is trusted for it. */
+/** Version 1 repeats values of the quote, which must match it. */
 function assertStated(signer: ReceiptView['signer'], { body, tcb }: VerifiedQuote) {
   const { measurement, tcbStatus } = signer
   if (measurement === undefined) return
@@ -170,7 +170,7 @@ export function describeRoot({ mode, name }: TrustedRoot): string {
   return mode === 'hardware' ? `Genuine under ${name}` : 'MOCK evidence, consistent under a simulated root'
 }
 
-/** The quote judged again, at another time and with the collateral of that time. */
+/** Verifies the quote again, at another time and with collateral of that time. */
 export async function checkReevaluation(
   { run }: Transcript,
   receipt: ReceiptView,
@@ -202,13 +202,13 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** What known code is worth where dstack gives the root secret: the secret is an application's, not that of a measurement. */
+/** A limit of known code with dstack: the root secret belongs to an application, not to a measurement. */
 export const DSTACK_SECRET =
   'The root secret comes from dstack: the owner of the app’s contract can admit other code to the same secret.'
 
 /**
- * Whether the enclave ran code that the reader knows, as a sentence. A register that can hold code and that the reader did not
- * name could hold anybody's, so that it makes the step a skip.
+ * Describes whether the enclave ran code that the reader knows. The step is skipped if the reader leaves a register open that can hold code,
+ * because it could hold anyone's code.
  */
 function checkMeasurement(
   quote: VerifiedQuote,
@@ -221,7 +221,7 @@ function checkMeasurement(
   const isDstack = rootSecret === 'dstack'
   const matching = measurements.filter((measurement) => isMeasuredAs(quote.body, measurement))
   const isWhole = matching.some((measurement) => findOpenRegisters(measurement).length === 0)
-  // A named RTMR3 says all that its events could: those of another release, which runs on dstack, are not asked for here.
+  // RTMR3 covers all events. So the reader's events, which may belong to another release on dstack, are not required.
   if (isDstack || !isWhole) assertQuotePolicy(quote, { ...acceptAnyState(quote), events })
   const [open = []] = matching
     .map((measurement) => findOpenRegisters(measurement, events))
@@ -230,7 +230,7 @@ function checkMeasurement(
     throw new StepSkip(`${mrTd} is among the anchors, but they do not name ${describeRegisters(open)}.`)
   }
   const openEvents = findOpenEvents(events)
-  // RTMR3 alone does not show whose application it was and who gave it its key. Simulated silicon records no events.
+  // RTMR3 doesn't show which application it was and which key provider it used. Simulated hardware records no events.
   if (isDstack && openEvents.length > 0 && quote.root.mode === 'hardware') {
     const names = joinWords(openEvents)
     throw new StepSkip(`All registers are among the anchors, but they do not name dstack’s events ${names}.`)
@@ -241,7 +241,7 @@ function checkMeasurement(
 
 function describeRegisters(registers: readonly string[]): string {
   const names = registers.map((name) => name.toUpperCase())
-  const alternative = registers.includes('rtmr3') ? ` (for RTMR3 the events ${joinWords(codeEvents)} will do)` : ''
+  const alternative = registers.includes('rtmr3') ? ` (for RTMR3, the events ${joinWords(codeEvents)} are enough)` : ''
   return `${joinWords(names)}${alternative}`
 }
 
@@ -249,7 +249,7 @@ function joinWords(words: readonly string[]): string {
   return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 }
 
-/** For a step that looks at code alone: the state has its own step. */
+/** For steps that check only the code. Another step checks the state. */
 function acceptAnyState({ tcb }: VerifiedQuote): QuotePolicy {
   return { statuses: [tcb.status], allowSeptVe: true, allowMigratable: true, allowPerfmon: true, allowTpa: true }
 }

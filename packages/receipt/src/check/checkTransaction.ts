@@ -11,7 +11,7 @@ import {
 } from '@countersign/protocol'
 import { failIf, type Transcript } from './steps.ts'
 
-/** digest → signature → tx-hash: the transaction, which both versions have in one form. `publicKey` is whose it is said to be. */
+/** digest → signature → tx-hash: the transaction, which has the same form in both versions. `publicKey` is the stated one. */
 export async function checkTransaction(
   { run }: Transcript,
   { transaction, publicKey: stated }: { transaction: TransactionSubject; publicKey: string },

@@ -9,7 +9,7 @@ import type { Anchors } from './anchors.ts'
 import type { StepId, StepStatus } from './steps.ts'
 
 const signedAt = new Date('2026-06-15T12:00:00.123Z')
-/** When the reader looks at a receipt, and from when their revocation list is. */
+/** When the reader checks a receipt, and the date of their revocation list. */
 const readAt = new Date('2026-09-01T00:00:00Z')
 const contract = `0x${'ab'.repeat(20)}`
 const service = createReceiptSimulator()
@@ -19,7 +19,7 @@ const tcb = { bootLoader: 4, tee: 1, snp: 24, microcode: 219 }
 const floor: Partial<SnpTcb> = { bl: 4, tee: 1, snp: 24, ucode: 219 }
 const hostData = new Uint8Array(32).fill(0x5a)
 const guest = { hostData, reportedTcb: tcb }
-/** Its secret is not dstack's, which takes events that no simulated silicon records. */
+/** Not dstack's secret, which would need events that simulated hardware doesn't record. */
 const issue = (options: Given['issue']) =>
   service.issue({ signedAt, config: { rootSecret: `attested:sha256:${'ab'.repeat(32)}` }, ...options })
 const honest = await issue({ report: guest, certificates: { tcb } })
@@ -28,12 +28,12 @@ const [launch = '', stated = ''] = code.split(':')
 const [chip = ''] = honest.anchors.coordinatorChips
 const anchors: Anchors = { ...honest.anchors, coordinatorMinimumTcb: { Milan: floor } }
 
-/** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
+/** The same evidence, for a reader who takes the simulated roots and the satellite for real ones. */
 const asHardware = { roots: service.roots.map((root) => ({ ...root, mode: 'hardware' as const })), mockEntropyKeys: [] }
 const asSimulated = { roots: service.roots, mockEntropyKeys: service.mockEntropyKeys }
 
 type Given = {
-  /** Unless given, the honest one. */
+  /** Default: the honest one. */
   issue?: Omit<SimulatedIssueOptions, 'signedAt'>
   anchors?: Partial<Anchors>
   without?: keyof Anchors
@@ -52,12 +52,12 @@ const unknown = (step: StepId, given: Readonly<Record<string, Given>>) => of(['u
 const failed = (step: StepId, code: string, given: Readonly<Record<string, Given>>) =>
   of(['failed', step, 'fail', code], given)
 
-/** A guest that reports something else. */
+/** A guest with another report. */
 const reporting = (report: Partial<NonNullable<SimulatedIssueOptions['report']>>): Given => ({
   issue: { report: { ...guest, ...report }, certificates: { tcb } },
 })
 
-/** Each part of each of the three versions, one below the floor. */
+/** Each part of each of the three versions, one below the minimum. */
 const floorCases = (['reportedTcb', 'committedTcb', 'launchTcb'] as const).flatMap((version) =>
   (['bootLoader', 'tee', 'snp', 'microcode'] as const).map((part): [string, Given] => {
     const old = { ...tcb, [part]: tcb[part] - 1 }
@@ -244,7 +244,7 @@ describe('the coordinator’s machine', () => {
     ])
   })
 
-  test('a list that is good today says nothing of when a receipt was signed: it is judged when it is read', async () => {
+  test('checks a list at its reading time: being valid today says nothing about the signing time', async () => {
     const at = (time: Date) =>
       checkReceipt(honest.bytes, honest.collateral, { ...asHardware, anchors, revocations: { list, at: time } })
     const stepOf = async (time: Date) => (await at(time)).steps.find(({ id }) => id === 'coordinator-revocation')
@@ -253,7 +253,7 @@ describe('the coordinator’s machine', () => {
     expect(await stepOf(new Date(Number.NaN))).toMatchObject({ status: 'fail', code: 'crl_expired' })
   })
 
-  test('a foreign root under its own list is not trusted for it', async () => {
+  test('rejects another root with its own list', async () => {
     const result = await checkReceipt(honest.bytes, honest.collateral, {
       roots: [],
       anchors,

@@ -23,11 +23,11 @@ const signedAt = new Date('2026-06-15T12:00:00.000Z')
 const bytes = (byte: number) => new Uint8Array(48).fill(byte)
 const hex = (byte: number) => byte.toString(16).padStart(2, '0').repeat(48)
 
-/** Secrets that no contract's owner can give away. */
+/** Secrets that no contract's owner can give to other code. */
 const attested = { rootSecret: `attested:sha256:${'ab'.repeat(32)}` }
 const dstack = { rootSecret: 'dstack' }
 
-/** An enclave whose registers all differ, so that none can stand for another. */
+/** An enclave with a different value in each register. */
 const registers: Record<CodeRegister, number> = {
   mrTd: 1,
   rtmr0: 2,
@@ -65,20 +65,20 @@ const events = Object.fromEntries(Object.entries(payloads).map(([name, payload])
 
 type Expected = {
   verdict: Verdict
-  /** The step that the case is about. */
+  /** The tested step. */
   step: StepId
   status: StepStatus
   code?: string
   /** Parts of its sentence. */
   says?: readonly string[]
-  /** The registers and events that it names, in order. */
+  /** The registers and events in its differences, in order. */
   differences?: readonly Difference[]
 }
 
 type Case = {
   name: string
   issue: Partial<SimulatedIssueOptions>
-  /** What the reader trusts beside settings, coordinator and entropy. RTMR3 as measured is `rtmr3`. */
+  /** The reader's anchors, in addition to settings, coordinator and entropy. The measured RTMR3 is `rtmr3`. */
   anchors: (measured: Required<TdMeasurement>, platform: PckPlatform) => Anchors
   isMock?: boolean
   expected: Expected
@@ -87,7 +87,7 @@ type Case = {
 const honest: Partial<SimulatedIssueOptions> = { config: attested, quote: toQuote(registers) }
 const onDstack: Partial<SimulatedIssueOptions> = { config: dstack, events: log }
 const trusting = (measurement: TdMeasurement) => () => ({ measurements: [measurement] })
-/** All but RTMR3, which differs from guest to guest. */
+/** All except RTMR3, which differs from guest to guest. */
 const trustingEvents = (accepted: Anchors['events']) => (measured: Required<TdMeasurement>) => ({
   measurements: [without(measured, 'rtmr3')],
   events: accepted ?? {},
@@ -172,7 +172,7 @@ const registerCases: readonly Case[] = [
   },
 ]
 
-/** RTMR3 as measured, and these events. */
+/** The measured RTMR3, and these events. */
 const trustingBoth = (accepted?: Anchors['events']) => (measured: Required<TdMeasurement>) => ({
   measurements: [measured],
   ...(accepted && { events: accepted }),
@@ -362,7 +362,7 @@ describe.each([
       })
       for (const part of says) expect(step?.detail).toContain(part)
       if (differences !== undefined) expect(step?.differences).toEqual(differences)
-      // Nothing else fails: the case is about its step alone.
+      // No other step fails.
       const failures = steps.filter((each) => each.status === 'fail').map((each) => each.id)
       expect(failures).toEqual(status === 'fail' ? [id] : [])
     },

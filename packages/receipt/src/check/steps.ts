@@ -3,18 +3,18 @@ import { ServiceError, type SignatureKind, signatureKinds, subjects } from '@cou
 
 /** The checks of a receipt, in the order in which a person would do them. */
 export const stepTitles = {
-  format: 'The receipt is in its one canonical form',
-  cid: 'The bytes are the ones that the CID names',
-  blocks: 'Each block is the one that its name says',
-  opening: 'The opening is of this signature',
-  digest: 'What was signed hashes to its digest',
-  signature: 'The signature is of the wallet',
+  format: 'The receipt is in its canonical form',
+  cid: 'The bytes match the CID',
+  blocks: 'Each block matches its CID',
+  opening: 'The opening belongs to this signature',
+  digest: 'The signed content hashes to its digest',
+  signature: 'The wallet made the signature',
   'tx-hash': 'The signed transaction has the stated hash',
   statement: 'The enclave’s statement is about this signature',
   log: 'The signature is in a public log that witnesses cosigned',
   'vault-policy': 'The policy is the one that the statement names',
   'vault-rule': 'The policy allows what was signed',
-  'vault-approvals': 'Those whom the policy asks for have approved',
+  'vault-approvals': 'The required approvers have approved',
   inclusion: 'The statement is in the batch',
   collateral: 'The collateral is the one that the receipt names',
   quote: 'The quote verifies up to a known root key',
@@ -32,12 +32,12 @@ export const stepTitles = {
   'coordinator-key': 'The coordinator’s report is for the key in the statement',
   'coordinator-measurement': 'The coordinator ran known code',
   'coordinator-config': 'The coordinator had a known configuration',
-  release: 'That coordinator released the signature, with this evidence',
+  release: 'That coordinator released the signature with this evidence',
   time: 'Entropy, signing and event happened in order',
   'time-bound': 'The event came soon after the signing',
   event: 'The chain points to this receipt',
   transaction: 'The transaction is on its chain',
-  reevaluation: 'The evidence judged again, at another time',
+  reevaluation: 'The evidence is valid at another time',
 } as const
 
 export type StepId = keyof typeof stepTitles
@@ -55,7 +55,7 @@ export type Step = {
   differences?: readonly Difference[]
 }
 
-/** Steps whose skipping means that the code, its setting or the patch level to ask for is unknown, not that something is wrong. */
+/** Steps whose skipping means missing anchors (for code, settings or patch levels), not a fault. */
 export const anchorSteps: readonly StepId[] = [
   'measurement',
   'config',
@@ -84,10 +84,10 @@ export function isNotInManifest({ status, code }: Pick<Step, 'status' | 'code'>)
 }
 
 /**
- * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2, and `log` where the
- * enclave's settings name one or the reader names witnesses. `opening`, `cid`, `platform`, `event` and `reevaluation` join them if the caller gives something to compare the receipt with. `time-bound` must pass too,
- * but has verdicts of its own, as the anchors have. `coordinator-chip` and `coordinator-revocation` count only where
- * they fail.
+ * Steps that must pass for a verified receipt, if its kind has them. Also required are `blocks` in version 2, `log` if the enclave's
+ * settings name a log or the reader names witnesses, and `opening`, `cid`, `platform`, `event` and `reevaluation` if the caller gives
+ * something to compare the receipt with. `time-bound` and the anchor steps have separate verdicts. `coordinator-chip` and
+ * `coordinator-revocation` matter only if they fail.
  */
 export const requiredSteps: readonly StepId[] = [
   'format',
@@ -113,14 +113,14 @@ export const requiredSteps: readonly StepId[] = [
   'time',
 ]
 
-/** Steps that must pass beside these where a vault signed, as far as its kind has them. */
+/** Steps that must also pass if a vault signed, if its kind has them. */
 export const vaultSteps: readonly StepId[] = ['vault-policy', 'vault-rule', 'vault-approvals']
 
 const publicKinds = signatureKinds.filter((kind) => subjects[kind].hasSignature)
 
 /**
- * Steps that must pass for some kinds of signature only. Of an off-chain signature nothing is public but a commitment: its opening may
- * pass the others too. Where an address is attested, nothing is signed.
+ * Steps that apply only to some kinds. An off-chain signature has only a public commitment, but an opening can make the others pass too. An
+ * attested address has no signature.
  */
 const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
   digest: publicKinds,
@@ -130,12 +130,12 @@ const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
   'vault-approvals': ['transaction'],
 }
 
-/** Whether a kind of signature must pass a step. */
+/** Whether a step is required for a kind of signature. */
 export function isStepOf(id: StepId, kind: SignatureKind): boolean {
   return stepsOfKind[id]?.includes(kind) ?? true
 }
 
-/** Thrown inside a step: the check does not hold. The message is a plain sentence. */
+/** Thrown inside a step: the check failed. The message is a plain sentence. */
 export class StepFailure extends Error {
   override name = 'StepFailure'
   readonly code: string | undefined
@@ -145,14 +145,14 @@ export class StepFailure extends Error {
   }
 }
 
-/** Thrown inside a step: there is nothing to check against, or it could not be fetched. */
+/** Thrown inside a step: the values to compare with are missing or unavailable. */
 export class StepSkip extends Error {
   override name = 'StepSkip'
 }
 
 export type Transcript = {
   steps: Step[]
-  /** Runs one check. It answers a sentence and what later steps need of it; a thrown error of ours becomes the outcome. */
+  /** Runs one check. It returns a sentence and a value for later steps. Our own errors become the outcome. */
   run<Value>(id: StepId, check: () => Awaitable<[detail: string, value: Value]>): Promise<Value | undefined>
 }
 
@@ -190,9 +190,9 @@ async function runCheck<Value>(check: () => Awaitable<[string, Value]>): Promise
   }
 }
 
-/** The value of an earlier step, without which this one has nothing to look at. */
+/** The value of an earlier step. Skips this step without it. */
 export function needs<Value>(value: Value | undefined, what: string): Value {
-  if (value === undefined) throw new StepSkip(`Not judged: ${what}.`)
+  if (value === undefined) throw new StepSkip(`Not checked: ${what}.`)
   return value
 }
 

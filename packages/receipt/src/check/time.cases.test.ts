@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000
 const LIMIT_MS = 72 * HOUR_MS
 const YEAR_MS = 365 * 24 * HOUR_MS
 
-/** An event so long after the signing. */
+/** The delay of the event after the signing. */
 function event(delayMs: number, changes: Partial<ChainLog> & { cid?: string } = {}): ChainLog {
   const { cid: named = cid, ...log } = changes
   const blockTime = new Date(signedAt.getTime() + delayMs)
@@ -34,14 +34,14 @@ const silent = () => Promise.reject(new Error('connection refused'))
 
 type Case = {
   name: string
-  /** What the node answers. Without it there is no node. */
+  /** The node's response. Undefined for no node. */
   chain?: readonly ChainLog[] | typeof silent
   options?: Partial<CheckReceiptOptions>
   hasContract?: boolean
   /** The statuses of `event`, `time` and `time-bound`. */
   steps: readonly [event: StepStatus, time: StepStatus, bound: StepStatus]
   timeBound: ReceiptCheck['timeBound']
-  /** Of a reader to whom the roots are hardware. */
+  /** For a reader who takes the roots for hardware. */
   verdict: ReceiptCheck['verdict']
   exitCode: number
 }
@@ -168,14 +168,14 @@ describe('only an event at most 72 h after the stated time of signing makes a re
 test.each([
   ['an event in time', [event(1_000)]],
   ['a late event', [event(YEAR_MS)]],
-] as const)('of unknown code the time is not asked for: %s', async (_, chain) => {
+] as const)('unknown code comes before the time: %s', async (_, chain) => {
   const options = { anchors: { ...anchors, configHashes: [], contract } }
   const result = await check({ name: '', chain, options, ...bounded }, hardware)
   expect(result.verdict).toBe('unknown-code')
   expect(exitCodeOf(result)).toBe(2)
 })
 
-test('a service that says something false is contradicted before the time is looked at', async () => {
+test('a false claim of the service comes before the time', async () => {
   const result = await check({ name: '', chain: [event(YEAR_MS)], ...late }, hardware)
   expect(conclude({ ...result, isMockRefused: false, lies: [{ member: 'chainId' }] })).toBe('contradicted')
 })

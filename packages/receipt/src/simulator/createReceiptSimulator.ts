@@ -58,24 +58,24 @@ export type SimulatedIssueOptions = BatchOptions & {
   txMetadata?: Partial<TxMetadata>
   batchSequence?: number
   config?: Partial<EnclaveConfig>
-  /** Another seed than the simulator's: another satellite. */
+  /** A different seed gives a different satellite. */
   satelliteSeed?: string
-  /** How old the sample was at signing. */
+  /** The age of the sample at signing. */
   sampleAgeMs?: number
-  /** A source of this name that does not sign, in place of the satellite. */
+  /** The name of a source that doesn't sign, instead of the satellite. */
   unsignedSource?: string
-  /** Everything that the quote says beside its report data. */
+  /** All values of the quote except its report data. */
   quote?: Omit<SimulatedQuoteOptions, 'reportData'>
-  /** What the guest recorded at run time, as dstack does: it makes RTMR3, and the receipt carries the log. */
+  /** Runtime events as from dstack. They determine RTMR3, and the receipt includes their log. */
   events?: readonly { name: string; payload: string }[]
-  /** Everything that the coordinator's report says beside its report data, and the chain of the key that signs it. */
+  /** All values of the coordinator's report except its report data, and the chain of the key that signs it. */
   report?: Omit<SimulatedReportOptions, 'reportData'>
   certificates?: SimulatedCertificateOptions
   /** When the coordinator fetched its report. A minute before signing by default. */
   fetchedAt?: string
 }
 
-/** One signature's receipt, with all that a verifier needs to accept it. */
+/** One signature's receipt, with everything that a verifier needs to accept it. */
 export type SimulatedIssue = {
   records: ReceiptRecords
   receipt: AttestationReceiptV1
@@ -88,7 +88,7 @@ export type SimulatedIssue = {
 
 export type SimulatedAttestationOptions = SimulatedIssueOptions & SigningOptions
 
-/** One signature's receipt of version 2, with all that a verifier needs to accept it. */
+/** One signature's receipt of version 2, with everything that a verifier needs to accept it. */
 export type SimulatedAttestation = IssuedAttestation & Pick<SimulatedIssue, 'anchors'>
 
 export type ReceiptSimulator = {
@@ -110,7 +110,7 @@ const DEFAULT_TX: TxMetadata = {
   maxPriorityFeePerGas: '1000000000',
 }
 
-/** What simulated chips have unless they are told otherwise. */
+/** The defaults of simulated chips. */
 const MINIMUM_TCB: { Milan: Partial<SnpTcb> } = { Milan: { bl: 4, snp: 24, ucode: 219 } }
 
 const DEFAULT_CONFIG: EnclaveConfig = {
@@ -123,8 +123,8 @@ const DEFAULT_CONFIG: EnclaveConfig = {
 }
 
 /**
- * A whole service in memory, from wallet key to release, on simulated silicon: it issues receipts as the real one does, for
- * tests, examples and the golden files. The same seed and options give the same bytes.
+ * A whole simulated service in memory, from wallet key to release. It issues receipts like the real one, for tests, examples and the golden
+ * files. The same seed and options give the same bytes.
  */
 export function createReceiptSimulator(seed: string = developmentSeed): ReceiptSimulator {
   const walletKey = bytesOf(`${seed} wallet`)
@@ -252,7 +252,7 @@ function createWitness(options: SimulatedIssueOptions, seed: string): Witness {
   const value = bytesOf(`${seed} sample ${timestampMs}`)
   const timestamp = new Date(timestampMs).toISOString()
   if (unsignedSource !== undefined) {
-    // As the coordinator writes them.
+    // In the form of the coordinator.
     const unsigned = { signatureHex: '00'.repeat(64), publicKey: '00'.repeat(32), sequence: 0 }
     return { source: unsignedSource, valueHex: toHex(value), timestamp, ...unsigned }
   }
@@ -334,7 +334,7 @@ function toMachineAnchors({ reportHex }: SelfAttestation) {
   }
 }
 
-/** 48 bytes that stand for a measurement. */
+/** 48 bytes in place of a measurement. */
 function sha384Like(name: string): Uint8Array {
   const half = bytesOf(name)
   return Uint8Array.from([...half, ...half.subarray(0, 16)])

@@ -14,27 +14,27 @@ import { sha256 } from '@noble/hashes/sha2.js'
 
 export type SimulatedLogOptions = {
   origin?: string
-  /** How many witnesses the settings name, and how many of them are enough. */
+  /** The number of witnesses in the settings, and the quorum. */
   witnesses?: number
   quorum?: number
-  /** Which of them cosign, by their places in the settings: all unless given. */
+  /** The cosigners, by their positions in the settings. Default: all. */
   cosigners?: readonly number[]
-  /** Of the tree, and which of its entries the signature is. */
+  /** The size of the tree, and the index of the signature's entry. */
   size?: number
   index?: number
-  /** When each cosigned, in seconds; a second after the signing unless given. */
+  /** When each cosigned, in seconds. Default: a second after the signing. */
   timestampS?: number | readonly number[]
 }
 
 export type SimulatedLog = {
   setting: LogSetting
-  /** Of the log, as the batch block names it. */
+  /** The log's verifier key, as in the batch block. */
   logKey: string
-  /** That the log has this entry, as a receipt carries it. */
+  /** The proof that the log has this entry, as in a receipt. */
   prove(entry: LogEntry): string
 }
 
-/** A log with its witnesses: real keys, real signatures and a real tree, whose other entries are of nobody. */
+/** A log with its witnesses: real keys, signatures and a tree. The other entries are random. */
 export function createSimulatedLog(seed: string, options: SimulatedLogOptions = {}): SimulatedLog {
   const { origin = 'log.example/enclave-a', witnesses: count = 3, quorum = Math.floor(count / 2) + 1 } = options
   const log = createSigner(seed, origin, 'ed25519')

@@ -59,7 +59,7 @@ import {
 import { encodeBlock, type GivenBlocks } from '../v2/blocks.ts'
 import { createSimulatedLog, type SimulatedLogOptions } from './createSimulatedLog.ts'
 
-/** What is to be signed. */
+/** The content to sign. */
 export type SimulatedSigning =
   | { kind: 'transaction' }
   | { kind: 'authorization'; authorization?: Partial<Authorization> }
@@ -67,7 +67,7 @@ export type SimulatedSigning =
   | { kind: 'typed-data'; content?: TypedData }
   | { kind: 'address' }
 
-/** What the approvers of a simulated vault are asked. */
+/** The request to the approvers of a simulated vault. */
 export type SimulatedApprovalRequest = Omit<
   Parameters<typeof computeApprovalChallenge>[0],
   'vaultAddress' | 'expiresMs'
@@ -75,18 +75,18 @@ export type SimulatedApprovalRequest = Omit<
   vaultAddress: Hex
 }
 
-/** What is particular to version 2. */
+/** Options only for version 2. */
 export type SigningOptions = {
-  /** A transaction, of `txMetadata`, unless it is given. */
+  /** Default: the transaction in `txMetadata`. */
   signing?: SimulatedSigning
-  /** A round of the simulated beacon as the sample, in place of the satellite's. */
+  /** Uses a round of the simulated beacon as the sample, instead of the satellite's. */
   isBeacon?: boolean
   settings?: Partial<EnclaveSettings>
-  /** Signs as a vault of this policy, in place of the wallet. Nobody asks whether the policy allows it. */
+  /** Signs as a vault with this policy, instead of the wallet. Doesn't check whether the policy allows it. */
   vault?: { policy: Policy; approve?: (request: SimulatedApprovalRequest) => readonly Approval[] }
-  /** A log in the settings, and in the receipt the proof that the signature is in it. */
+  /** Adds a log to the settings, and to the receipt the proof that the signature is in it. */
   log?: SimulatedLogOptions
-  /** AMD's list, which the coordinator block then carries. */
+  /** AMD's list, for the coordinator block. */
   revocations?: SimulatedRevocationOptions
 }
 
@@ -97,11 +97,11 @@ export type IssuedAttestation = {
   cid: string
   blocks: Required<Omit<GivenBlocks, 'policy'>> & Pick<GivenBlocks, 'policy'>
   collateral: Uint8Array<ArrayBuffer>
-  /** Of off-chain kinds. */
+  /** Only for off-chain kinds. */
   opening: Opening | undefined
 }
 
-/** A receipt of version 1 of the same service, and all that its evidence says beside its report data. */
+/** A receipt of version 1 of the same service, and all values of its evidence except report data. */
 export type SimulatedTwin = {
   records: ReceiptRecords
   collateral: Uint8Array<ArrayBuffer>
@@ -123,7 +123,7 @@ const TYPED_DATA: TypedData = {
   message: { to: AUTHORIZATION.address, contents: 'grüße' },
 }
 
-/** The same service as that of version 1: the same keys, machines, code and sample. */
+/** The service of version 1: the same keys, machines, code and sample. */
 export function issueAttestation(
   seed: string,
   options: SigningOptions & BatchOptions & { signedAt: Date },
@@ -168,7 +168,7 @@ export function issueAttestation(
     subject: toHex(hashSubject(signed.subject)),
     witness: toHex(hashWitness(entropy)),
     policy: policy === undefined ? null : toHex(sha256(policy)),
-    // Not `hashApprovals`: a list out of order is for the verifier to refuse.
+    // Not `hashApprovals`, which rejects a list out of order. That is the verifier's task.
     approvals: approvals === undefined ? null : toHex(sha256(toCanonicalJson(approvals))),
     coordinatorKey: toHex(ed25519.getPublicKey(coordinatorSecret)),
     signedAt: signedAt.toISOString(),
@@ -215,7 +215,7 @@ export function issueAttestation(
       ...released,
       signatures: {
         ed25519: ed25519.sign(message, coordinatorSecret),
-        // Without randomness of its own, so that the same options give the same bytes.
+        // Without randomness, so that the same options give the same bytes.
         mlDsa65: ml_dsa65.sign(message, mlDsa65.secretKey, { extraEntropy: false }),
       },
     }),
@@ -246,7 +246,7 @@ export function issueAttestation(
 
 type Approve = (kind: SimulatedApprovalRequest['kind'], digest: Uint8Array) => readonly Approval[] | undefined
 
-/** The user's own wallet, or the vault with these rules: other rules are another key. */
+/** The key of the user's wallet, or of the vault with these rules. Different rules give a different key. */
 function openWallet(seed: string, vault: SigningOptions['vault']) {
   if (vault === undefined) return { walletKey: bytesOf(`${seed} wallet`), policy: undefined, approve: () => undefined }
   const policy = toPolicyBytes(vault.policy)
@@ -315,12 +315,12 @@ function toContent({ kind, content }: Extract<SimulatedSigning, { content?: unkn
 }
 
 export type BatchOptions = {
-  /** How many signatures share the quote, and which of them this is. */
+  /** The number of signatures under the quote, and the index of this one. */
   treeSize?: number
   leafIndex?: number
 }
 
-/** A statement among those of others. */
+/** The inclusion of a statement among random leaves. */
 export function createBatch(leaf: Uint8Array, { treeSize = 1, leafIndex = 0 }: BatchOptions) {
   const leaves = Array.from({ length: treeSize }, (_, index) => (index === leafIndex ? leaf : bytesOf(`leaf ${index}`)))
   return { treeSize, leafIndex, root: hashTree(leaves), path: createInclusionPath(leaves, leafIndex).map(toHex) }

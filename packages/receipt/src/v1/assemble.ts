@@ -19,7 +19,7 @@ import {
 
 export type EvidenceMode = 'hardware' | 'mock'
 
-/** What the signing transaction stored. A receipt is made of nothing else: no clock, no key, no setting of the worker. */
+/** The records from the signing transaction. A receipt depends on nothing else: no clock, key or setting of the worker. */
 export type ReceiptRecords = {
   txMetadata: TxMetadata
   statement: Statement
@@ -35,7 +35,7 @@ export type ReceiptRecords = {
     tcbStatus: TcbStatus
     config: EnclaveConfig
     eventLog?: string
-    /** The CID of the collateral that the quote was verified with. */
+    /** The CID of the collateral that verified the quote. */
     collateral: string
   }
   coordinator: { mode: EvidenceMode; publicKey: string; selfAttestation: SelfAttestation; release: string }
@@ -43,7 +43,7 @@ export type ReceiptRecords = {
 }
 
 /**
- * Makes the receipt of one signature. A pure function: the same records give the same bytes on any machine at any time.
+ * Creates the receipt of one signature. A pure function: the same records always give the same bytes.
  *
  * @example
  * const bytes = canonicalBytes(assemble(records))
@@ -105,14 +105,15 @@ export function assemble(records: ReceiptRecords): AttestationReceiptV1 {
 }
 
 /**
- * The bytes that a coordinator signs to release a signature: the statement's leaf, the collateral it verified the quote with,
- * its own attestation as it stood, and the witness as it came. So each part of the receipt that the quote does not cover
- * is covered here, and a worker that assembles the receipt later can change nothing.
+ * The message that a coordinator signs to release a signature: the statement's leaf, the collateral that verified the quote, the
+ * coordinator's
+ * attestation, and the sample. It covers each part of the receipt that the quote doesn't cover, so the worker that assembles the receipt
+ * later can't change anything.
  */
 export function toReceiptRelease(parts: {
   leaf: Uint8Array
   collateralHash: Uint8Array
-  /** Of `hashPart(selfAttestation)`; the same for every signature until the next report. */
+  /** `hashPart(selfAttestation)`, which stays the same until the next report. */
   selfAttestationHash: Uint8Array
   witness: Witness
 }): Uint8Array<ArrayBuffer> {
@@ -120,7 +121,7 @@ export function toReceiptRelease(parts: {
   return toReleaseMessage({ ...hashes, witnessHash: hashPart(witness) })
 }
 
-/** SHA-256 of the canonical JSON of a part of a receipt, as releases name it. */
+/** SHA-256 of the canonical JSON of a part of a receipt, for releases. */
 export function hashPart(part: SelfAttestation | Witness): Uint8Array<ArrayBuffer> {
   return sha256(toCanonicalJson(part))
 }

@@ -26,13 +26,13 @@ function check(changes: Partial<CheckReceiptOptions> = {}, bytes = honest.bytes,
   return checkReceipt(bytes, collateral, { ...options, ...changes })
 }
 
-/** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
+/** The same evidence, for a reader who takes the simulated roots and the satellite for real ones. */
 const asHardware: Partial<CheckReceiptOptions> = {
   roots: service.roots.map((root) => ({ ...root, mode: 'hardware' as const })),
   mockEntropyKeys: [],
 }
 
-/** Its secret is not dstack's, which takes events that no simulated silicon records. */
+/** Not dstack's secret, which would need events that simulated hardware doesn't record. */
 const attested = await service.issue({
   signedAt: GOLDEN_SIGNED_AT,
   config: { rootSecret: `attested:sha256:${'ab'.repeat(32)}` },
@@ -40,7 +40,7 @@ const attested = await service.issue({
 const asAttested = { ...asHardware, anchors: attested.anchors }
 
 describe('an honest receipt', () => {
-  test('passes every required step; simulated silicon makes it MOCK', async () => {
+  test('passes every required step, but simulated hardware makes it MOCK', async () => {
     const result = await check({ cid: honest.cid })
     expect(result).toMatchObject({ verdict: 'mock', isMock: true, isKnownCode: true, cid: honest.cid })
     for (const id of [...requiredSteps, 'cid'] as const) expect([id, statusOf(result, id)]).toEqual([id, 'pass'])
@@ -66,20 +66,20 @@ describe('an honest receipt', () => {
     expect(await check(changes)).toMatchObject({ verdict: 'mock', isMock: true })
   })
 
-  test('is judged as issued: the wall clock does not matter', async () => {
+  test('is checked as issued: the wall clock does not matter', async () => {
     const old = await service.issue({ signedAt: new Date('2022-03-04T05:06:07.890Z') })
     expect(await check({ anchors: old.anchors }, old.bytes, old.collateral)).toMatchObject({ verdict: 'mock' })
   })
 })
 
 describe('the golden files', () => {
-  test('are what the code makes today', async () => {
+  test('equal the output of the code', async () => {
     for (const [path, text] of await createSpecFiles()) expect([path, readSpecFile(path)]).toEqual([path, text])
   })
 
   const tamperings: Tampering[] = JSON.parse(readSpecFile('golden/tampered.json'))
 
-  test('have at least 30 tampered neighbours, and every step that a receipt alone can fail has one', () => {
+  test('have at least 30 tampered variants, with one for every step that the receipt alone can fail', () => {
     expect(tamperings.length).toBeGreaterThanOrEqual(30)
     const covered = new Set(tamperings.map(({ step }) => step))
     const byReader: StepId[] = [...anchorSteps, 'coordinator-policy', 'time']
@@ -105,7 +105,7 @@ test.each(variants.map((variant) => [variant.name, variant] as const))('accepts 
   expect(result.isKnownCode).toBe(true)
 })
 
-describe('a stranger’s anchors come from the stranger', () => {
+describe('another service’s anchors are not the reader’s', () => {
   test.each([
     ['measurements', 'measurement'],
     ['configHashes', 'config'],
@@ -130,7 +130,7 @@ describe('a stranger’s anchors come from the stranger', () => {
     expect([other.verdict, ...failures(other)]).toEqual(['failed', 'entropy-key'])
   })
 
-  test('what the receipt says of itself is never believed: mode and quoteVerified change nothing', async () => {
+  test('ignores the receipt’s claims about itself: mode and quoteVerified change nothing', async () => {
     const claim = structuredClone(honest.receipt)
     claim.signer.mode = 'hardware'
     claim.coordinator.mode = 'hardware'
@@ -175,7 +175,7 @@ describe('a stranger’s anchors come from the stranger', () => {
 })
 
 describe('policy', () => {
-  test('an out-of-date platform is refused unless its status is accepted', async () => {
+  test('rejects an out-of-date platform unless its status is accepted', async () => {
     const issue = await service.issue({ signedAt: GOLDEN_SIGNED_AT, quote: { status: 'OutOfDate' } })
     expect(failures(await check({}, issue.bytes, issue.collateral))).toEqual(['quote-policy'])
     const policy = { signer: { statuses: ['UpToDate', 'OutOfDate'] as const } }
@@ -183,14 +183,14 @@ describe('policy', () => {
   })
 })
 
-describe('evidence that is not there', () => {
+describe('missing evidence', () => {
   test('without collateral nothing is verified, and nothing has failed', async () => {
     const result = await checkReceipt(honest.bytes, undefined, options)
     expect(result.verdict).toBe('incomplete')
     expect(statusOf(result, 'quote')).toBe('skip')
   })
 
-  test('bytes that are no receipt fail at the first step and go no further', async () => {
+  test('bytes that are not a receipt fail at the first step and go no further', async () => {
     for (const bytes of [
       new Uint8Array(),
       new Uint8Array(300_000),
@@ -203,20 +203,20 @@ describe('evidence that is not there', () => {
     }
   })
 
-  test('another CID than asked for fails', async () => {
+  test('another CID than requested fails', async () => {
     expect(failures(await check({ cid: toCid(new Uint8Array()) }))).toEqual(['cid'])
   })
 })
 
 describe('progress', () => {
-  test('each step is reported as it finishes, in order', async () => {
+  test('reports each step as it finishes, in order', async () => {
     const reported: Step[] = []
     const { steps } = await check({ onStep: (step) => reported.push(step) })
     expect(reported).toEqual(steps)
     expect(reported).toHaveLength(29)
   })
 
-  test('what the caller throws is the caller’s: it is no outcome of a step', async () => {
+  test('passes on the caller’s errors instead of turning them into outcomes', async () => {
     const onStep = () => {
       throw new ServiceError('internal', 'the caller failed')
     }
@@ -242,7 +242,7 @@ describe('re-evaluation', () => {
   const simulator = createSimulator({ at: later })
   const fresh = toCanonicalJson(simulator.collateral())
 
-  test('with fresh collateral two years later, the receipt stands and the step says how it was', async () => {
+  test('with fresh collateral two years later, the receipt passes and the step names the old status', async () => {
     const result = await check({ reevaluation: { at: later, collateral: fresh } })
     expect(result.verdict).toBe('mock')
     expect(result.steps.at(-1)).toMatchObject({
@@ -252,7 +252,7 @@ describe('re-evaluation', () => {
     })
   })
 
-  test('a platform that fell behind since then is told, with its advisories', async () => {
+  test('reports a platform that is out of date since then, with its advisories', async () => {
     const editTcbInfo = (text: string) =>
       text.replace('"tcbStatus":"UpToDate"', '"tcbStatus":"OutOfDate","advisoryIDs":["INTEL-SA-99999"]')
     const levels = toCanonicalJson(simulator.collateral({ editTcbInfo: (text) => editLevels(text, editTcbInfo) }))
@@ -268,19 +268,19 @@ describe('re-evaluation', () => {
     expect(statusOf(result, 'quote')).toBe('pass')
   })
 
-  test('stale collateral does not do', async () => {
+  test('rejects stale collateral', async () => {
     const result = await check({ reevaluation: { at: later, collateral: honest.collateral } })
     expect(result.steps.at(-1)).toMatchObject({ status: 'fail', code: 'tcb_info_not_in_date' })
   })
 
-  /** The last list of the text is that of the platform. */
+  /** The platform's list is the last one in the text. */
   function editLevels(text: string, edit: (part: string) => string): string {
     const start = text.lastIndexOf('"tcbLevels":')
     return text.slice(0, start) + edit(text.slice(start))
   }
 })
 
-test('a sample of a source that does not sign fails its step, and the sentence says so', async () => {
+test('an unsigned sample fails its step, and the sentence gives the reason', async () => {
   const { bytes, collateral, anchors } = await service.issue({
     signedAt: GOLDEN_SIGNED_AT,
     unsignedSource: 'orbitport/aptosorbital',
@@ -289,10 +289,10 @@ test('a sample of a source that does not sign fails its step, and the sentence s
   expect(result.verdict).toBe('failed')
   expect(failures(result)).toEqual(['entropy'])
   expect(result.steps.find(({ id }) => id === 'entropy')?.detail).toBe(
-    'The sample is not signed: orbitport/aptosorbital does not sign, so nobody can check where it comes from and when it was drawn.',
+    'The sample is not signed: orbitport/aptosorbital does not sign, so its origin and time can’t be checked.',
   )
 })
 
-test('the simulated satellite and the simulated beacon have the keys that verifiers know as mock', () => {
+test('verifiers know the keys of the simulated satellite and beacon as mock', () => {
   expect(service.mockEntropyKeys).toEqual([createSimulatedSatellite().publicKey, createSimulatedBeacon().beacon.key])
 })

@@ -4,7 +4,7 @@ import { toCidHash } from '../cid.ts'
 import { hashPart, toReceiptRelease } from './assemble.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
 
-/** release: that the coordinator let this signature go, with this evidence. */
+/** release: the coordinator released this signature with this evidence. */
 export async function checkRelease({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {
   const { coordinator, signer, entropy } = receipt
   const { selfAttestation, publicKey } = coordinator
@@ -18,11 +18,11 @@ export async function checkRelease({ run }: Transcript, receipt: AttestationRece
     })
     const isSigned = verifyEd25519(fromHex(publicKey), fromHex(coordinator.release), message)
     failIf(!isSigned, 'The coordinator did not release this statement with this evidence.')
-    return ['Its key signed for the statement, the collateral, its own report and the sample.', undefined]
+    return ['Its key signed the statement, the collateral, its own report and the sample.', undefined]
   })
 }
 
-/** statement: what the enclave said of the transaction. */
+/** statement: the enclave's statement about the transaction. */
 export async function checkStatement({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {
   const { transaction, signer } = receipt
   const { statement } = signer

@@ -24,8 +24,8 @@ import { assemble } from './assemble.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
 
 /*
- * Which bytes of a receipt are free: what anybody can change, without a key, so that every step still passes. The page of the
- * format lists them; all of those are accepted here, and nothing else is.
+ * The free bytes of a receipt: anyone can change them without a key and every step still passes. All forms on the page of the format must be
+ * accepted here, and no others.
  */
 
 const text = readSpecFile('golden/receipt.json')
@@ -37,14 +37,14 @@ const at = new Date(golden.signer.statement.signedAt)
 
 const goldenContext = { roots, anchors, mockEntropyKeys, verifier, collateral }
 
-/** The first step that fails, or undefined where none does. */
+/** The first failing step, if any. */
 async function findFailure(receipt: Uint8Array, context: typeof goldenContext = goldenContext) {
   const failed = Symbol('a step failed')
   let first: StepId | undefined
   const onStep = ({ id, status }: { id: StepId; status: string }) => {
     if (status !== 'fail') return
     first = id
-    // There are many to try, and whatever comes after does not change the answer.
+    // There are many changes to test, and later steps can't make the receipt valid again.
     throw failed
   }
   try {
@@ -62,12 +62,12 @@ function edit(change: (receipt: AttestationReceiptV1) => void): Uint8Array {
   return toCanonicalJson(receipt)
 }
 
-describe('no byte by itself is free', () => {
+describe('no single byte is free', () => {
   const { quoteHex } = golden.signer
   const { reportHex, certificates } = golden.coordinator.selfAttestation
   const parsedCollateral = parseCollateral(readSpecFile('golden/collateral.json'))
 
-  /** Whether evidence is refused already by itself, which is quicker to see than in its receipt. */
+  /** Whether the evidence alone is already rejected, which is faster to check than the receipt. */
   async function isRefused(verify: () => Promise<void>): Promise<boolean> {
     try {
       await verify()
@@ -96,7 +96,7 @@ describe('no byte by itself is free', () => {
     [certificates.ark, (ark) => isReportRefused({ ark })],
   ]
 
-  /** Another character, of the same kind where it is a hex digit, so that it is not refused for its form alone. */
+  /** Another character. Hex digits stay hex digits, so that it isn't rejected only for its form. */
   function toNeighbour(character: string): string {
     if (/[0-9a-f]/.test(character)) return (Number.parseInt(character, 16) ^ 1).toString(16)
     return String.fromCharCode(character.charCodeAt(0) ^ 1)
@@ -112,7 +112,7 @@ describe('no byte by itself is free', () => {
     return (await findFailure(new TextEncoder().encode(replace(text, position)))) === undefined
   }
 
-  test('every 31st byte of the golden receipt changed; `npm run sweep -- --target receipt` changes each', async () => {
+  test('rejects a change at every 31st byte of the golden receipt; `npm run sweep -- --target receipt` changes each', async () => {
     const accepted: number[] = []
     for (let position = 0; position < text.length; position += 31) {
       if (await isAccepted(position)) accepted.push(position)
@@ -136,8 +136,8 @@ const toLog = (imr: number, type: number) =>
 const zeros = (length: number) => withQuote(concatBytes(quote, new Uint8Array(length)))
 const quoteLength = quote.length
 
-describe('what is free, as the page of the format lists it', () => {
-  test('a quote that is put together again is the golden one', () => {
+describe('accepts every free form on the page of the format', () => {
+  test('splitting and assembling a quote gives the golden one', () => {
     expect(toHex(rebuild({}))).toBe(golden.signer.quoteHex)
     expect(parsed.trailing).toHaveLength(0)
   })
@@ -156,7 +156,7 @@ describe('what is free, as the page of the format lists it', () => {
   })
 })
 
-describe('an event log is measured only by what it hashes to', () => {
+describe('an event log is measured only by its hashes', () => {
   const sha384 = (...parts: Uint8Array[]) => new Uint8Array(hash('sha384', concatBytes(...parts), 'buffer'))
   const zero = new Uint8Array(48)
   const digest = sha384(Uint8Array.of(1))
@@ -192,7 +192,7 @@ describe('an event log is measured only by what it hashes to', () => {
     expect(await judge(log)).toBeUndefined()
   })
 
-  test('free: white space', async () => {
+  test('accepts other white space', async () => {
     expect(await judge([boot, runtime], (log) => JSON.stringify(log, undefined, 2))).toBeUndefined()
   })
 
@@ -208,7 +208,7 @@ describe('an event log is measured only by what it hashes to', () => {
   })
 })
 
-test('the three endings of a PCK chain differ in length, so that no single byte turns one into another', () => {
+test('the three endings of a PCK chain differ in length, so no single byte turns one into another', () => {
   const isRead = (ending: string) => {
     try {
       parsePem(parseQuote(Uint8Array.from(rebuild({ pem: `${parsed.pckChain.slice(0, -1)}${ending}` }))).pckChain)
@@ -223,10 +223,10 @@ test('the three endings of a PCK chain differ in length, so that no single byte 
   expect(new Set(endings.filter(isRead))).toEqual(new Set(['', '\n', '\n\0']))
 })
 
-describe('what looks alike and is not free', () => {
+describe('similar forms that are not free', () => {
   const { selfAttestation } = golden.coordinator
   const order = ed25519.Point.CURVE().n
-  /** S → S + L, which lax verifiers take for the same signature. */
+  /** S → S + L, which lax verifiers accept as the same signature. */
   const toOtherScalar = (signature: string) => {
     const scalar = BigInt(`0x${toHex(fromHex(signature.slice(64)).toReversed())}`) + order
     return `${signature.slice(0, 64)}${toHex(fromHex(scalar.toString(16).padStart(64, '0')).toReversed())}`
@@ -285,7 +285,7 @@ describe('what looks alike and is not free', () => {
     expect(await findFailure(create())).toBe(step)
   })
 
-  test('and n − s of the report is a good signature in itself', async () => {
+  test('n − s of the report is a valid signature by itself', async () => {
     const { ek, ask, ark } = selfAttestation.certificates
     const certificates = { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) }
     const report = fromHex(withOtherSInReport())

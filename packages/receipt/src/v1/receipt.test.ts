@@ -13,7 +13,7 @@ const { receipt, bytes } = await createReceiptSimulator().issue({ signedAt: new 
 
 const validate = new Ajv2020({ strict: false }).compile(schema)
 
-test('the exports of the package', () => {
+test('exports', () => {
   expect(Object.keys(receiptPackage).sort()).toMatchInlineSnapshot(`
     [
       "ATTESTATION_V2",
@@ -67,7 +67,7 @@ test('the exports of the package', () => {
 })
 
 describe('canonical form', () => {
-  test('bytes and receipt are one and the same', () => {
+  test('bytes and receipt survive a round trip', () => {
     expect(parseReceipt(bytes)).toEqual(receipt)
     expect(canonicalBytes(parseReceipt(bytes))).toEqual(bytes)
   })
@@ -92,7 +92,7 @@ describe('canonical form', () => {
     expect(() => parseReceipt(edited)).toThrow(expect.objectContaining({ code }))
   })
 
-  test('more than 256 KiB is refused, to read and to write', () => {
+  test('rejects more than 256 KiB, in both directions', () => {
     expect(() => parseReceipt(new Uint8Array(262_145))).toThrow(expect.objectContaining({ code: 'receipt_too_large' }))
     const large = { ...receipt, transaction: { ...receipt.transaction, data: `0x${'00'.repeat(131_072)}` as const } }
     expect(() => canonicalBytes(large)).toThrow(expect.objectContaining({ code: 'receipt_too_large' }))
@@ -111,13 +111,13 @@ describe('canonical form', () => {
     else expect(() => canonicalBytes(changed)).toThrow(expect.objectContaining({ code: 'receipt_malformed' }))
   })
 
-  test('nothing personal is inside: no e-mail, user, slug or session', () => {
+  test('has no personal data: no e-mail, user, slug or session', () => {
     expect(new TextDecoder().decode(bytes)).not.toMatch(/\w@\w+\.|email|user|slug|session|cookie/i)
   })
 })
 
 describe('CIDv1, raw, SHA-256, base32', () => {
-  test('is what the bytes of the multiformats specification say', () => {
+  test('matches the multiformats specification', () => {
     const digest = createHash('sha256').update(bytes).digest()
     const cid = toCid(bytes)
     expect(cid).toBe(base32.encode(Uint8Array.from([0x01, 0x55, 0x12, 0x20, ...digest])))
@@ -141,7 +141,7 @@ describe('CIDv1, raw, SHA-256, base32', () => {
   })
 })
 
-test('the schema knows every member: a stranger’s addition anywhere is refused', () => {
+test('the schema lists every member: rejects additions anywhere', () => {
   for (const path of memberPaths(receipt)) {
     const copy = structuredClone(receipt)
     const parent = path.reduce((value: unknown, name) => (value as Record<string, unknown>)[name], copy) as Record<
@@ -157,7 +157,7 @@ function reversed(value: object): object {
   return Object.fromEntries(Object.entries(value).toReversed())
 }
 
-/** Where objects stand in a value. */
+/** The paths of all objects in a value. */
 function memberPaths(value: unknown, path: string[] = []): string[][] {
   if (typeof value !== 'object' || value === null) return []
   const below = Object.entries(value).flatMap(([name, member]) => memberPaths(member, [...path, name]))

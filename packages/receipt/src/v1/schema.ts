@@ -17,7 +17,7 @@ import {
   witness,
 } from '../schemaFields.ts'
 
-/** The largest receipt: one IPFS block that every node takes. */
+/** The largest receipt: an IPFS block that every node accepts. */
 export const MAX_RECEIPT_BYTES = MAX_BLOCK_BYTES
 
 const mode = z.enum(['hardware', 'mock'])
@@ -65,7 +65,7 @@ const signer = z.strictObject({
   collateral: cid,
 })
 
-/** The coordinator's attestation of its own key, as it stood when it released the signature. */
+/** The coordinator's attestation of its key at the time of the release. */
 const selfAttestation = z.strictObject({
   reportHex,
   certificates,
@@ -84,7 +84,7 @@ const coordinator = z.strictObject({
 
 type Verification = AttestationReceiptV1['verification']
 
-/** Constants: what a reader should do, and under which roots the evidence must stand. Compared, never trusted. */
+/** Constants: instructions for a reader, and the roots. A verifier compares them with its own. */
 export const verificationConstants = {
   instructions: 'Verify with `npx @countersign/verifier verify FILE`. Anchors come from you, never from this receipt.',
   trustAnchors: {
@@ -97,7 +97,7 @@ export const verificationConstants = {
   },
 } as const
 
-/** The type says less than the constants: a reader of a receipt compares them with its own. */
+/** The type is wider than the constants, because a reader must compare them. */
 const verification: z.ZodType<Verification, Verification> = z.strictObject({
   instructions: z.literal(verificationConstants.instructions),
   trustAnchors: z.strictObject({

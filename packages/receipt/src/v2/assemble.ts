@@ -14,7 +14,7 @@ import { toCidHash } from '../cid.ts'
 import { ReceiptError } from '../errors.ts'
 import { ATTESTATION_V2 } from './blocks.ts'
 
-/* What the signing transaction stored becomes blocks. Pure functions: no clock, no key, no setting of the worker. */
+/* Creates blocks from the records of the signing transaction. Pure functions: no clock, key or setting of the worker. */
 
 /** The block of a quote. */
 export function assembleBatch(record: Omit<BatchBlock, 'version'>): BatchBlock {
@@ -33,10 +33,10 @@ export function assembleCoordinator(record: Omit<CoordinatorBlock, 'version'>): 
   return { version: 'countersign-coordinator/2', ...members, ...(revocations === undefined ? {} : { revocations }) }
 }
 
-/** The CIDs of the blocks that a release is for. */
+/** The CIDs of the released blocks. */
 export type Released = Pick<ReleaseBlock, 'batch' | 'collateral' | 'coordinator'>
 
-/** The bytes that a coordinator signs, twice, to release a batch: the hashes of the blocks that these CIDs name. */
+/** The message that a coordinator signs twice to release a batch: the hashes in these CIDs. */
 export function toBlockRelease({ batch, collateral, coordinator }: Released): Uint8Array<ArrayBuffer> {
   return toReleaseMessageV2({
     batchHash: hashNamed(batch),
@@ -71,11 +71,11 @@ export type AttestationRecords = {
   /** CID of the release block. */
   release: string
   entropy: AttestationReceiptV2['entropy']
-  /** CID of the policy block, where a vault signed. */
+  /** CID of the policy block, if a vault signed. */
   policy?: string | undefined
-  /** Of a vault's transaction. Those of off-chain kinds are in the opening, and nowhere else. */
+  /** For a vault's transaction. The approvals of off-chain kinds are only in the opening. */
   approvals?: readonly Approval[] | undefined
-  /** That the signature's entry is in the log, where the settings have one: `formatTlogProof`, without extra data. */
+  /** The proof that the signature's entry is in the log, if the settings have one: `formatTlogProof`, without extra data. */
   log?: string | undefined
 }
 
@@ -98,6 +98,6 @@ export function assembleAttestation(records: AttestationRecords): AttestationRec
 function hashNamed(cid: string): Uint8Array<ArrayBuffer> {
   const hash = toCidHash(cid)
   if (hash === undefined)
-    throw new ReceiptError('receipt_malformed', 'malformed receipt', { details: 'not a CID of ours' })
+    throw new ReceiptError('receipt_malformed', 'malformed receipt', { details: 'not a CID of a receipt or block' })
   return fromHex(hash)
 }

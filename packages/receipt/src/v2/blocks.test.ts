@@ -12,18 +12,18 @@ const names = ['attestation', 'batch', 'coordinator', 'release'] as const
 const withCode = (code: string) => expect.objectContaining({ code })
 
 describe('each block has one form', () => {
-  test.each(names)('%s: bytes and block are one and the same', (name) => {
+  test.each(names)('%s: bytes and block survive a round trip', (name) => {
     expect(encodeBlock(name, parseBlock(name, bytes[name]))).toEqual(bytes[name])
   })
 
-  test.each(names)('%s: no other block passes for it', (name) => {
+  test.each(names)('%s: rejects every other block', (name) => {
     for (const other of names.filter((one) => one !== name)) {
       expect(() => parseBlock(name, bytes[other])).toThrow(withCode('receipt_version_unsupported'))
     }
     expect(() => parseReceipt(bytes[name])).toThrow(withCode('receipt_version_unsupported'))
   })
 
-  test.each(names)('%s: another spelling is refused', (name) => {
+  test.each(names)('%s: rejects another spelling', (name) => {
     const text = new TextDecoder().decode(bytes[name])
     const reversed = JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text)).toReversed()))
     for (const wrong of [`${text} `, text.slice(0, -1), reversed, text.replace('{', '{"version":"x",'), 'hello']) {
@@ -32,7 +32,7 @@ describe('each block has one form', () => {
     expect(() => parseBlock(name, new Uint8Array(262_145))).toThrow(withCode('receipt_too_large'))
   })
 
-  test.each(Object.entries(goldenSignings))('%s: a stranger’s addition anywhere is refused', async (_, signing) => {
+  test.each(Object.entries(goldenSignings))('%s: rejects additions anywhere', async (_, signing) => {
     const blocks = parseGolden(await issueGolden(signing))
     for (const name of names) {
       for (const path of memberPaths(blocks[name])) {
@@ -44,13 +44,13 @@ describe('each block has one form', () => {
     }
   })
 
-  test('nothing personal is inside: no e-mail, user, slug or session', () => {
+  test('has no personal data: no e-mail, user, slug or session', () => {
     for (const name of names) {
       expect(new TextDecoder().decode(bytes[name])).not.toMatch(/\w@\w+\.|email|user|slug|session|cookie/i)
     }
   })
 
-  test('a receipt of more than 256 KiB is refused, to write too', () => {
+  test('rejects a receipt of more than 256 KiB, also for writing', () => {
     const { attestation } = golden
     if (attestation.kind !== 'transaction') throw new Error('not a transaction')
     const subject = { ...attestation.subject, data: `0x${'00'.repeat(131_072)}` as const }
@@ -58,7 +58,7 @@ describe('each block has one form', () => {
   })
 })
 
-test('a release is for blocks with CIDs of ours', () => {
+test('rejects a release of blocks with other kinds of CIDs', () => {
   const { batch, collateral, coordinator } = golden.release
   expect(toBlockRelease({ batch, collateral, coordinator })).toHaveLength(119)
   for (const wrong of ['', 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG', batch.toUpperCase()]) {
@@ -66,7 +66,7 @@ test('a release is for blocks with CIDs of ours', () => {
   }
 })
 
-/** Where objects stand in a value. */
+/** The paths of all objects in a value. */
 function memberPaths(value: unknown, path: string[] = []): string[][] {
   if (typeof value !== 'object' || value === null) return []
   const below = Object.entries(value).flatMap(([name, member]) => memberPaths(member, [...path, name]))

@@ -12,7 +12,7 @@ import { blockSchemas } from './schema.ts'
 
 export const ATTESTATION_V2 = 'countersign-attestation/2'
 
-/** The blocks of a receipt of version 2 by name. Collateral is one more, as version 1 has it. */
+/** The blocks of a receipt of version 2 by name, without the collateral, which version 1 has too. */
 export type Blocks = {
   batch: BatchBlock
   coordinator: CoordinatorBlock
@@ -28,7 +28,7 @@ const codecs: { [Name in keyof Blocks]: Codec<Blocks[Name]> } = {
 }
 
 /**
- * The bytes of a block: what is pinned, and what its CID names.
+ * The bytes of a block, which are pinned. The CID is over them.
  *
  * @example
  * const cid = toCid(encodeBlock('batch', assembleBatch(record)))
@@ -37,21 +37,21 @@ export function encodeBlock<Name extends keyof Blocks>(name: Name, block: Blocks
   return codecs[name].encode(block)
 }
 
-/** Reads a block from its canonical bytes; every other spelling, and every other kind of block, is refused. */
+/** Parses a block from its canonical bytes. Rejects any other spelling, and other kinds of blocks. */
 export function parseBlock<Name extends keyof Blocks>(name: Name, bytes: Uint8Array): Blocks[Name] {
   return codecs[name].parse(bytes)
 }
 
-/** The bytes of the blocks that a receipt names, directly or through its release. Collateral is given apart, as for version 1. */
+/** The bytes of the blocks that a receipt or its release names. Collateral is a separate parameter, as in version 1. */
 export type GivenBlocks = {
   release?: Uint8Array
   batch?: Uint8Array
   coordinator?: Uint8Array
-  /** The rules of a vault, which has steps of its own. */
+  /** The rules of a vault, which have separate steps. */
   policy?: Uint8Array
 }
 
-/** blocks: each is the one that the receipt, or its release, names by CID. */
+/** blocks: each block matches the CID in the receipt or its release. */
 export async function checkBlocks(
   { run }: Transcript,
   receipt: AttestationReceiptV2,
@@ -62,7 +62,7 @@ export async function checkBlocks(
     failIf(release.batch !== receipt.signer.batch, 'The release is for another batch than the receipt’s.')
     const batch = readBlock('batch', receipt.signer.batch, given)
     const coordinator = readBlock('coordinator', release.coordinator, given)
-    return [`Batch, coordinator and release are the blocks named.`, { release, batch, coordinator }]
+    return [`Batch, coordinator and release match their CIDs.`, { release, batch, coordinator }]
   })
 }
 
@@ -73,7 +73,7 @@ function readBlock<Name extends Exclude<keyof GivenBlocks, 'policy'>>(
 ): Blocks[Name] {
   const bytes = needs<Uint8Array>(given[name], `the ${name} block was not given`)
   const cid = toCid(bytes)
-  failIf(cid !== named, `The ${name} block has the CID ${cid}, another is named.`)
+  failIf(cid !== named, `The ${name} block has the CID ${cid}, but another is named.`)
   try {
     return parseBlock(name, bytes)
   } catch (error) {

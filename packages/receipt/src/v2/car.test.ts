@@ -24,7 +24,7 @@ const car = encodeCar(blocks)
 const malformed = expect.objectContaining({ code: 'car_malformed' })
 const mismatch = expect.objectContaining({ code: 'car_mismatch' })
 
-/** A file by the specification, written out by hand. */
+/** A file by the specification, written by hand. */
 function writeCar(root: Uint8Array, sections: (readonly [cid: Buffer, data: Uint8Array])[], head?: Buffer): Buffer {
   const header = head ?? Buffer.concat([Buffer.from('3aa265726f6f747381d82a582500', 'hex'), cidOf(root), VERSION_1])
   const written = sections.map(([cid, data]) => Buffer.concat([varint(cid.length + data.length), cid, data]))
@@ -39,22 +39,22 @@ const varint = (value: number): Buffer =>
 const section = (data: Uint8Array) => [cidOf(data), data] as const
 
 describe('CAR, version 1', () => {
-  test('is what the specification says, to the byte', () => {
+  test('matches the specification', () => {
     expect(Buffer.from(car).toString('hex')).toBe(writeCar(blocks[0], blocks.map(section)).toString('hex'))
   })
 
-  test('blocks come back under their CIDs, in order', () => {
+  test('returns blocks with their CIDs, in order', () => {
     const parsed = parseCar(car)
     expect(parsed.root).toBe(toCid(blocks[0]))
     expect([...parsed.blocks]).toEqual(blocks.map((one) => [toCid(one), one]))
   })
 
-  test('the root may stand anywhere among the blocks', () => {
+  test('accepts the root in any position', () => {
     const parsed = parseCar(writeCar(blocks[1], blocks.map(section)))
     expect(parsed.root).toBe(toCid(blocks[1]))
   })
 
-  test('a block of 256 KiB, and one of a byte', () => {
+  test('accepts a block of 256 KiB, and one of a byte', () => {
     const all = [new Uint8Array(MAX_BLOCK_BYTES), Uint8Array.of(1)]
     expect([...parseCar(encodeCar(all)).blocks.values()]).toEqual(all)
   })
@@ -107,9 +107,9 @@ describe('CAR, version 1', () => {
     expect(() => parseCar(Uint8Array.from(bytes))).toThrow(mismatch)
   })
 
-  test('cut anywhere, or changed at any byte, it is refused', () => {
+  test('rejects a file that is cut anywhere, or changed at any byte', () => {
     for (let length = 0; length < car.length; length++) {
-      // Where a section ends, a shorter file of the blocks before it begins: it is another file, and whole.
+      // Cut at the end of a section, it is a valid file with fewer blocks.
       const isWhole = length === 59 + 1 + 36 + 3 || length === 59 + 2 * (1 + 36 + 3)
       if (!isWhole) expect(() => parseCar(car.slice(0, length))).toThrow(length === 59 ? mismatch : malformed)
     }
@@ -125,7 +125,7 @@ describe('CAR, version 1', () => {
     }
   })
 
-  test('to write no block, a block twice, or one that is too large is refused', () => {
+  test('rejects writing no block, a block twice, or one that is too large', () => {
     for (const wrong of [[], [one, one], [new Uint8Array(MAX_BLOCK_BYTES + 1)], [new Uint8Array()]]) {
       expect(() => encodeCar(wrong)).toThrow(malformed)
     }
@@ -137,12 +137,12 @@ describe('CAR, version 1, in pieces', () => {
   const header = encodeCarHeader(toCid(one))
   const sections = blocks.map((each) => encodeCarSection(toCid(each), each))
 
-  test('makes the same file, whose header is always as long', () => {
+  test('gives the same file, with a header of fixed length', () => {
     expect(Buffer.concat([header, ...sections]).equals(car)).toBe(true)
     for (const each of blocks) expect(encodeCarHeader(toCid(each))).toHaveLength(CAR_HEADER_BYTES)
   })
 
-  test('three bytes of a section tell its length, and the section its block', () => {
+  test('three bytes of a section give its length, and the section its block', () => {
     expect(parseCarHeader(header)).toBe(toCid(one))
     for (const each of [...blocks, new Uint8Array(MAX_BLOCK_BYTES)]) {
       const written = encodeCarSection(toCid(each), each)
@@ -162,7 +162,7 @@ describe('CAR, version 1, in pieces', () => {
     expect(() => measureCarSection(bytes)).toThrow(malformed)
   })
 
-  test('to write under what is no CID of ours is refused', () => {
+  test('rejects writing under another kind of CID', () => {
     expect(() => encodeCarHeader('')).toThrow(malformed)
     expect(() => encodeCarSection('bafkqaaa', one)).toThrow(malformed)
   })
@@ -172,24 +172,24 @@ describe('the CAR of a receipt', async () => {
   const issue = await issueGolden({ kind: 'transaction' })
   const { bytes, collateral, blocks: named } = issue
 
-  test('holds all its blocks, and gives them back by name', () => {
+  test('has all its blocks, and returns them by name', () => {
     expect(parseReceiptCar(encodeReceiptCar(issue))).toEqual({ bytes, collateral, blocks: named })
   })
 
-  test('without some blocks it is read all the same: the steps say what is missing', () => {
+  test('can be read without some blocks: the steps report what is missing', () => {
     const { batch, release } = named
     expect(parseReceiptCar(encodeCar([bytes]))).toEqual({ bytes, blocks: {} })
     expect(parseReceiptCar(encodeCar([bytes, batch, release]))).toEqual({ bytes, blocks: { batch, release } })
   })
 
-  test('with a block that the receipt does not name it is refused', async () => {
+  test('rejects a block that the receipt does not name', async () => {
     const other = await issueGolden({ kind: 'message' })
     expect(() => parseReceiptCar(encodeCar([bytes, block('stranger')]))).toThrow(mismatch)
     expect(() => parseReceiptCar(encodeCar([bytes, other.blocks.batch]))).toThrow(mismatch)
     expect(() => parseReceiptCar(encodeCar([bytes, named.coordinator]))).toThrow(mismatch)
   })
 
-  test('whose root is no receipt is refused', () => {
+  test('rejects a root that is not a receipt', () => {
     expect(() => parseReceiptCar(encodeCar([named.batch, bytes]))).toThrow(
       expect.objectContaining({ code: 'receipt_version_unsupported' }),
     )

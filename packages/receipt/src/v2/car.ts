@@ -5,8 +5,8 @@ import { ReceiptError } from '../errors.ts'
 import { ATTESTATION_V2, type GivenBlocks, parseBlock } from './blocks.ts'
 
 /*
- * CAR, version 1 (https://ipld.io/specs/transport/car/carv1/), of blocks that have CIDs of our one kind. With one root of that kind
- * the header has one form in DAG-CBOR, so that it is compared and not decoded.
+ * CAR version 1 (https://ipld.io/specs/transport/car/carv1/) for blocks with our only kind of CID. With one root of that kind, the
+ * header in DAG-CBOR has a fixed form, so it is compared and not decoded.
  */
 
 /** `01 55 12 20`: CID version 1, codec raw, SHA-256, 32 bytes. */
@@ -16,24 +16,19 @@ const CID_BYTES = CID_HEAD.length + 32
 const HEADER_HEAD = fromHex('3aa265726f6f747381d82a582500')
 /** `"version": 1`. */
 const HEADER_TAIL = fromHex('6776657273696f6e01')
-/** How long a header is, whatever its root. */
+/** The fixed length of a header. */
 export const CAR_HEADER_BYTES = HEADER_HEAD.length + CID_BYTES + HEADER_TAIL.length
-/** A receipt has five blocks, with a policy six. */
+/** A receipt has five blocks, or six with a policy. */
 const MAX_CAR_BLOCKS = 16
 
 /** The largest file with the blocks of a receipt. */
 export const MAX_CAR_BYTES = 128 + MAX_CAR_BLOCKS * (MAX_BLOCK_BYTES + 64)
 
-/**
- * Blocks as one file. The first is its root.
- *
- * @example
- * encodeCar([attestation, release, coordinator, batch, collateral])
- */
+/** Encodes blocks as one file. The first is its root. */
 export function encodeCar(blocks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const cids = blocks.map(toCid)
   const [root] = cids
-  if (root === undefined || cids.length > MAX_CAR_BLOCKS) throw malformed(`not 1 to ${MAX_CAR_BLOCKS} blocks`)
+  if (root === undefined || cids.length > MAX_CAR_BLOCKS) throw malformed(`expected 1 to ${MAX_CAR_BLOCKS} blocks`)
   if (new Set(cids).size !== cids.length) throw malformed('a block twice')
   const sections = blocks.map((block, index) => {
     assertBlockSize(block.length)
@@ -43,7 +38,7 @@ export function encodeCar(blocks: readonly Uint8Array[]): Uint8Array<ArrayBuffer
 }
 
 /**
- * The start of a file that is written in pieces. It is always as long, and can be written again once the root is known.
+ * The start of a file that is written in pieces. Its length is fixed, so it can be overwritten when the root is known.
  *
  * @example
  * concatBytes(encodeCarHeader(cid), encodeCarSection(cid, block))
@@ -52,12 +47,12 @@ export function encodeCarHeader(root: string): Uint8Array<ArrayBuffer> {
   return concatBytes(HEADER_HEAD, toCidBytes(root), HEADER_TAIL)
 }
 
-/** A block in a file that is written in pieces. It is neither hashed nor measured: the caller knows that it is a block, and its CID. */
+/** A block in a file that is written in pieces. Doesn't check the block's hash and size. */
 export function encodeCarSection(cid: string, block: Uint8Array): Uint8Array<ArrayBuffer> {
   return concatBytes(encodeVarint(CID_BYTES + block.length), toCidBytes(cid), block)
 }
 
-/** The blocks of a file by their CIDs, in its order, each hashed; and which of them is the root. */
+/** The blocks of a file by their CIDs, in order, with their hashes checked; and the root's CID. */
 export function parseCar(bytes: Uint8Array): { root: string; blocks: ReadonlyMap<string, Uint8Array> } {
   if (bytes.length > MAX_CAR_BYTES) throw malformed(`more than ${MAX_CAR_BYTES} bytes`)
   const root = parseCarHeader(bytes)
@@ -73,19 +68,19 @@ export function parseCar(bytes: Uint8Array): { root: string; blocks: ReadonlyMap
   return { root, blocks }
 }
 
-/** The root of a file that begins with these bytes. */
+/** The root of a file with this header. */
 export function parseCarHeader(bytes: Uint8Array): string {
   const hashStart = HEADER_HEAD.length + CID_HEAD.length
   const tailStart = HEADER_HEAD.length + CID_BYTES
   const isHeader =
     equalBytes(bytes.subarray(0, hashStart), concatBytes(HEADER_HEAD, CID_HEAD)) &&
     equalBytes(bytes.subarray(tailStart, CAR_HEADER_BYTES), HEADER_TAIL)
-  if (!isHeader) throw malformed('not a header with one root of ours')
+  if (!isHeader) throw malformed('not a CAR header with one root of a receipt')
   return fromCidHash(bytes.subarray(hashStart, tailStart))
 }
 
 /**
- * The block of the section that begins at `start`, hashed, and where the section ends.
+ * The block of the section at `start`, with its hash checked, and the end of the section.
  *
  * @example
  * const { cid, block, end } = parseCarSection(bytes, CAR_HEADER_BYTES)
@@ -96,26 +91,26 @@ export function parseCarSection(bytes: Uint8Array, start = 0): { cid: string; bl
   const blockStart = cidStart + CID_BYTES
   const block = bytes.slice(blockStart, end)
   const cid = toCid(block)
-  // A changed block, or a CID of another kind.
+  // A changed block, or an unsupported kind of CID.
   if (!equalBytes(bytes.subarray(cidStart, blockStart), toCidBytes(cid))) {
     throw mismatch('a block does not match its CID')
   }
   return { cid, block, end }
 }
 
-/** How many bytes the section has that begins with these, its length included: three tell, before the rest is read. */
+/** The length of the section that starts with these bytes, including its prefix. The first three bytes are enough. */
 export function measureCarSection(bytes: Uint8Array): number {
   return readFrame(bytes, 0).end
 }
 
-/** Where the CID of a section begins, and where its block ends. */
+/** The start of a section's CID, and the end of its block. */
 function readFrame(bytes: Uint8Array, start: number): { cidStart: number; end: number } {
   const { value: length, end: cidStart } = readVarint(bytes, start)
   assertBlockSize(length - CID_BYTES)
   return { cidStart, end: cidStart + length }
 }
 
-/** An unsigned varint in its one spelling. No section is longer than a block with its CID, so three bytes are enough. */
+/** Reads an unsigned varint in canonical form. A section has at most the length of a block with its CID, so three bytes are enough. */
 function readVarint(bytes: Uint8Array, start: number): { value: number; end: number } {
   let value = 0
   for (let index = 0; index < 3; index++) {
@@ -123,7 +118,7 @@ function readVarint(bytes: Uint8Array, start: number): { value: number; end: num
     if (byte === undefined) throw malformed('cut short')
     value += (byte & 0x7f) << (7 * index)
     if (byte < 0x80) {
-      if (index > 0 && byte === 0) throw malformed('another spelling of a length')
+      if (index > 0 && byte === 0) throw malformed('a length is not in canonical form')
       return { value, end: start + index + 1 }
     }
   }
@@ -138,16 +133,16 @@ function encodeVarint(value: number): Uint8Array {
 }
 
 function assertBlockSize(length: number): void {
-  if (length < 1 || length > MAX_BLOCK_BYTES) throw malformed(`a block is not of 1 to ${MAX_BLOCK_BYTES} bytes`)
+  if (length < 1 || length > MAX_BLOCK_BYTES) throw malformed(`expected a block of 1 to ${MAX_BLOCK_BYTES} bytes`)
 }
 
 function toCidBytes(cid: string): Uint8Array {
   const hash = toCidHash(cid)
-  if (hash === undefined) throw malformed('not a CID of ours')
+  if (hash === undefined) throw malformed('not a CID of a receipt or block')
   return concatBytes(CID_HEAD, fromHex(hash))
 }
 
-/** The framing is intact, so the content was changed. */
+/** The framing is valid, so the content was changed. */
 function mismatch(details: string) {
   return new ReceiptError('car_mismatch', 'the blocks of the CAR do not match', { details })
 }
@@ -156,19 +151,16 @@ function malformed(details: string) {
   return new ReceiptError('car_malformed', 'not a CAR of a receipt', { details })
 }
 
-/** A receipt with the blocks that it needs, as `checkReceipt` takes them. */
+/** A receipt with its blocks, in the form for `checkReceipt`. */
 export type ReceiptFiles = { bytes: Uint8Array; collateral?: Uint8Array; blocks: GivenBlocks }
 
-/** All blocks of a receipt as one file: the receipt first, then what it names. */
+/** Encodes all blocks of a receipt as one file: the receipt first, then the blocks that it names. */
 export function encodeReceiptCar({ bytes, collateral, blocks }: ReceiptFiles): Uint8Array<ArrayBuffer> {
   const { release, coordinator, batch, policy } = blocks
   return encodeCar([bytes, release, coordinator, batch, collateral, policy].filter((block) => block !== undefined))
 }
 
-/**
- * Reads such a file. A block that nothing in it names is refused: a file is of one receipt. One that is missing is simply not
- * there, and its step says so.
- */
+/** Parses such a file. Rejects blocks that it doesn't refer to. A missing block is left out, and its step reports that. */
 export function parseReceiptCar(car: Uint8Array): ReceiptFiles {
   const { root, blocks } = parseCar(car)
   const bytes = blocks.get(root) as Uint8Array
@@ -193,7 +185,7 @@ export function parseReceiptCar(car: Uint8Array): ReceiptFiles {
   }
 }
 
-/** The CIDs that a receipt names, as far as its blocks are there to be read. */
+/** The CIDs that a receipt names, directly and in its readable blocks. */
 function nameBlocks(
   bytes: Uint8Array,
   blocks: ReadonlyMap<string, Uint8Array>,

@@ -32,10 +32,10 @@ const withLog = (files: SimulatedAttestation, log: string) => ({
   bytes: toCanonicalJson({ ...files.receipt, log }),
 })
 
-describe('a receipt that is in a log', () => {
+describe('a receipt in a log', () => {
   const kinds = [...Object.entries(goldenSignings), ['address', { kind: 'address' }] as const]
 
-  test.each(kinds)('%s: passes, and says where it is', async (_, signing) => {
+  test.each(kinds)('%s: passes, and shows the entry', async (_, signing) => {
     const result = await check(await issueGolden(signing, { log: goldenLog }))
     expect([result.verdict, failures(result)]).toEqual(['mock', []])
     expect(result.logged).toEqual({
@@ -61,14 +61,14 @@ describe('a receipt that is in a log', () => {
     { size: 1_000, index: 767 },
     { witnesses: 1, quorum: 1 },
     { witnesses: 32, quorum: 17 },
-  ])('whatever the size of tree and quorum: %j', async (log) => {
+  ])('passes for any size of tree and quorum: %j', async (log) => {
     expect(await check(await issue({ log }))).toMatchObject({
       verdict: 'mock',
       logged: log.size ? { size: log.size } : {},
     })
   })
 
-  test('without the batch nothing says whether there is a log', async () => {
+  test('without the batch it is unknown whether there is a log', async () => {
     const { batch: _, ...blocks } = honest.blocks
     const result = await check(honest, { blocks })
     expect([result.verdict, stepOf(result, 'log')?.status]).toEqual(['incomplete', 'skip'])
@@ -78,7 +78,7 @@ describe('a receipt that is in a log', () => {
 describe('without a log', () => {
   const NOTHING_PROVED = 'nothing proves that there are no other signatures'
 
-  test('version 2: the verdict is what it was, and the step says what is missing', async () => {
+  test('version 2: the verdict is unchanged, and the step names what is missing', async () => {
     const result = await check(await issueGolden({ kind: 'transaction' }))
     expect(result).toMatchObject({ verdict: 'mock', logged: undefined })
     expect(stepOf(result, 'log')).toMatchObject({ status: 'skip', detail: expect.stringContaining(NOTHING_PROVED) })
@@ -91,7 +91,7 @@ describe('without a log', () => {
     expect(stepOf(result, 'log')).toMatchObject({ status: 'skip', detail: expect.stringContaining(NOTHING_PROVED) })
   })
 
-  test('a proof or a key that the settings do not ask for is refused', async () => {
+  test('rejects a proof or a key that the settings do not require', async () => {
     const bare = await issueGolden({ kind: 'transaction' })
     const { log = '' } = honest.receipt
     expect(failures(await check(withLog(bare, log)))).toEqual(['log'])
@@ -111,7 +111,7 @@ describe('without a log', () => {
   })
 })
 
-test('the proof stripped, or the key of the log', async () => {
+test('without the proof, or without the key of the log', async () => {
   const { log: _, ...receipt } = honest.receipt
   const stripped = await check({ ...honest, bytes: toCanonicalJson(receipt) })
   expect([stripped.verdict, failures(stripped)]).toEqual(['failed', ['log']])
@@ -131,10 +131,10 @@ describe('the golden receipt', () => {
   )
 })
 
-/* From here on the log, its enclave or the service is dishonest: all else holds, and one step alone tells. */
+/* From here on, the log, its enclave or the service is dishonest. All other steps pass, and only one step fails. */
 
-describe('a log that is not the one', () => {
-  test('of the settings, but not the one whose key the batch names', async () => {
+describe('another log', () => {
+  test('in the settings, but with another key than in the batch', async () => {
     const log = { ...setting, origins: ['log.example/enclave-a', 'log.example/enclave-b'] }
     const files = await issue({ log: goldenLog, settings: { log } })
     expect(failures(await check(files))).toEqual([])
@@ -143,14 +143,14 @@ describe('a log that is not the one', () => {
     expect(failures(await check(withLog(files, other.receipt.log ?? '')))).toEqual(['log'])
   })
 
-  test('of no origin of the settings, though its witnesses cosigned', async () => {
+  test('with an origin that is not in the settings, though its witnesses cosigned', async () => {
     const files = await issue({ log: { origin: 'log.example/secret' }, settings: { log: setting } })
     const result = await check(files)
     expect(failures(result)).toEqual(['log'])
     expect(stepOf(result, 'log')?.detail).toContain('do not name the log log.example/secret')
   })
 
-  test('a proof that another receipt has', async () => {
+  test('the proof of another receipt', async () => {
     const other = await issue({ log: goldenLog, txMetadata: { nonce: 1 } })
     expect(failures(await check(other))).toEqual([])
     const swapped = withLog(other, honest.receipt.log ?? '')
@@ -158,7 +158,7 @@ describe('a log that is not the one', () => {
     expect(stepOf(await check(swapped), 'log')?.code).toBe('inclusion_invalid')
   })
 
-  test('a key of a witness in place of the log’s', async () => {
+  test('a witness’s key instead of the log’s', async () => {
     const key = parseVkey(golden.batch.logKey ?? '')
     const cosigner = toVkey(createNoteKey({ ...key, type: 'cosignature-ed25519' }))
     const changes = [{ path: ['logKey'], value: cosigner }]
@@ -169,7 +169,7 @@ describe('a log that is not the one', () => {
 })
 
 describe('witnesses', () => {
-  test('one fewer than the quorum is refused, of any number', async () => {
+  test('rejects one fewer than the quorum, for any number', async () => {
     for (const [witnesses, quorum] of [
       [1, 1],
       [2, 2],
@@ -184,7 +184,7 @@ describe('witnesses', () => {
     }
   })
 
-  test('a witness counts once, however often it cosigned', async () => {
+  test('counts a witness once, however often it cosigned', async () => {
     const s = GOLDEN_SIGNED_AT.getTime() / 1000
     const times = [Math.floor(s), Math.floor(s) + 1]
     const files = await issue({ log: { ...goldenLog, cosigners: [0, 0], timestampS: times } })
@@ -194,7 +194,7 @@ describe('witnesses', () => {
     expect(stepOf(await check(more), 'log')?.detail).toContain('other lines')
   })
 
-  test('settings that let a minority cosign are refused', async () => {
+  test('rejects settings that let a minority cosign', async () => {
     const log = { ...setting, quorum: 1 }
     await expect(issue({ log: goldenLog, settings: { log } })).rejects.toThrow()
     const changes = [{ path: ['settings', 'log', 'quorum'], value: 1 }]
@@ -202,7 +202,7 @@ describe('witnesses', () => {
     expect(stepOf(result, 'log')?.code).toBe('witness_policy_malformed')
   })
 
-  test('a checkpoint with a line of its own is refused, though log and witnesses signed it', async () => {
+  test('rejects a checkpoint with an extra line, even if log and witnesses signed it', async () => {
     const secretOf = (name: string, type: string) =>
       sha256(new TextEncoder().encode(`${developmentSeed} ${type} ${name}`))
     const { index, proof, checkpoint } = parseTlogProof(honest.receipt.log ?? '')
@@ -224,9 +224,9 @@ describe('witnesses', () => {
     const result = await check(withLog(honest, `${start}${note}`))
     expect([failures(result), stepOf(result, 'log')?.detail]).toEqual([
       ['log'],
-      'The checkpoint has lines beside origin, size and root.',
+      'The checkpoint has more lines than origin, size and root.',
     ])
-    // The same surgery without the line holds: it is the line that tells.
+    // The same change without the line passes.
     expect(formatNote({ text, signatures })).toBe(checkpoint)
     expect(failures(await check(withLog(honest, `${start}${checkpoint}`)))).toEqual([])
   })
@@ -238,19 +238,19 @@ describe('the time', () => {
     return check(files, { ...more, anchors: { ...files.anchors, ...more.anchors } })
   }
 
-  test('is that at which a quorum had cosigned, in whatever order', async () => {
+  test('is when a quorum had cosigned, in any order', async () => {
     expect((await at([300, 100, 200])).logged?.cosignedAt).toBe('1970-01-01T00:03:20.000Z')
     expect((await at([100, 200, 300])).logged?.cosignedAt).toBe('1970-01-01T00:03:20.000Z')
   })
 
-  test('by the reader’s witnesses too, where there are some', async () => {
+  test('includes the reader’s witnesses if there are any', async () => {
     const { witnesses } = createSimulatedLog(developmentSeed, {}).setting
     const reader = { witnesses: [witnesses[2] ?? ''], quorum: 1 }
     const result = await at([100, 200, 300], { anchors: { logWitnesses: [reader] } })
     expect(result.logged?.cosignedAt).toBe('1970-01-01T00:05:00.000Z')
   })
 
-  test('of a witness that lies is no date, and no fault', async () => {
+  test('of a lying witness can be invalid without a failure', async () => {
     const most = Number.MAX_SAFE_INTEGER
     expect((await at([most, 100, 200])).logged?.cosignedAt).toBe('1970-01-01T00:03:20.000Z')
     expect(await at([most, most, most])).toMatchObject({
@@ -260,13 +260,13 @@ describe('the time', () => {
   })
 })
 
-describe('a reader’s own witnesses', () => {
+describe('the reader’s witnesses', () => {
   const judge = (...logWitnesses: NonNullable<NonNullable<CheckReceiptOptions['anchors']>['logWitnesses']>) =>
     check(honest, { anchors: { ...honest.anchors, logWitnesses } })
   const [first = '', silent = '', third = ''] = setting.witnesses
   const stranger = toHex(ed25519.getPublicKey(sha256(new Uint8Array(1))))
 
-  test('that cosigned are enough', async () => {
+  test('pass if enough of them cosigned', async () => {
     for (const policy of [
       { witnesses: [first], quorum: 1 },
       { witnesses: [third, first], quorum: 2 },
@@ -277,7 +277,7 @@ describe('a reader’s own witnesses', () => {
     expect(failures(await judge({ witnesses: [first], quorum: 1 }, { witnesses: [third], quorum: 1 }))).toEqual([])
   })
 
-  test('that did not are too few, whatever the settings ask for', async () => {
+  test('fail if too few cosigned, independent of the settings', async () => {
     for (const policy of [
       { witnesses: [silent], quorum: 1 },
       { witnesses: [stranger], quorum: 1 },
@@ -303,14 +303,14 @@ describe('a reader’s own witnesses', () => {
   })
 })
 
-describe('a vault whose policy asks for a log', () => {
+describe('a vault with a policy that requires a log', () => {
   const [first = '', silent = '', third = ''] = setting.witnesses
   const toVault = (witnesses: string[], quorum: number) => {
     const policy = createPolicy({ ...approved, log: { witnesses, quorum } })
     return { policy, approve: approveWith(policy) }
   }
 
-  test('has its own quorum among those who cosigned', async () => {
+  test('has a separate quorum among the cosigners', async () => {
     for (const [witnesses, quorum] of [
       [[first, third], 2],
       [[first], 1],
@@ -321,7 +321,7 @@ describe('a vault whose policy asks for a log', () => {
     }
   })
 
-  test('fails where they are too few, though the settings are content', async () => {
+  test('fails if they are too few, even if they are enough for the settings', async () => {
     for (const [witnesses, quorum] of [
       [[silent], 1],
       [[first, silent], 2],
@@ -333,14 +333,14 @@ describe('a vault whose policy asks for a log', () => {
     }
   })
 
-  test('fails without a log, and where the proof does not hold', async () => {
+  test('fails without a log, and with an invalid proof', async () => {
     const vault = toVault([first], 1)
     expect(failures(await check(await issue({ vault })))).toEqual(['vault-rule'])
     const short = await issue({ log: { ...goldenLog, cosigners: [0] }, vault })
     expect(failures(await check(short))).toEqual(['log', 'vault-rule'])
   })
 
-  test('fails even where what was signed is not shown', async () => {
+  test('fails even if the signed content is not shown', async () => {
     const signing = { kind: 'message' } as const
     expect(failures(await check(await issue({ signing, log: goldenLog, vault: toVault([silent], 1) })))).toEqual([
       'vault-rule',
@@ -350,7 +350,7 @@ describe('a vault whose policy asks for a log', () => {
   })
 })
 
-test('what is free, as the page of the format lists it', async () => {
+test('accepts every free form on the page of the format', async () => {
   const { log = '' } = honest.receipt
   const [line = '', name = '', base64 = ''] = /— (w\d\.example) (\S+)\n/.exec(log) ?? []
   const [witness = ''] = setting.witnesses
@@ -372,7 +372,7 @@ test('what is free, as the page of the format lists it', async () => {
   }
 })
 
-test('the entry that is looked for is that of the statement', () => {
+test('requires the entry of the statement', () => {
   const { statement } = honest.receipt.signer
   const entry = { kind: 'signature', keyId: statement.keyId, leaf: toHex(hashLeaf(statement)) } as const
   const proved = createSimulatedLog(developmentSeed, goldenLog).prove({ ...entry, timeMs: GOLDEN_SIGNED_AT.getTime() })

@@ -15,28 +15,29 @@ import { type AttestationReceiptV2, type BatchBlock, hashLeaf, toHex } from '@co
 import { toTime } from '../check/checkWitness.ts'
 import { failIf, NOT_IN_MANIFEST, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 
-/** Where the entry of a signature is in a log, and who cosigned it. */
+/** The position of a signature's entry in a log, and its cosigners. */
 export type Logged = {
   origin: string
-  /** From 0. */
+  /** The index, from 0. */
   index: number
-  /** Of the tree that was cosigned. */
+  /** The size of the cosigned tree. */
   size: number
-  /** The witnesses of the settings that cosigned it, in their order: Ed25519 keys in hex. */
+  /** The cosigning witnesses in the order of the settings: Ed25519 keys in hex. */
   cosigners: readonly string[]
-  /** How many the settings name, and how many of them are enough. */
+  /** The number of witnesses in the settings, and the quorum. */
   witnesses: number
   quorum: number
-  /** When a quorum had cosigned, by the clocks of the witnesses. ISO 8601. */
+  /** When a quorum had cosigned, by the witnesses' clocks. ISO 8601. */
   cosignedAt: string
 }
 
-/** What a receipt that is in no log leaves open. */
+/** The limit of a receipt without a log. */
 const NOTHING_PROVED = 'nothing proves that there are no other signatures'
 
 /**
- * log: the signature's entry is in the log that the settings name, and a quorum of their witnesses cosigned it, and of the witnesses of
- * each policy of the reader. Without such a policy, the settings decide whether there must be a log; the quote covers them.
+ * log: the signature's entry is in a log that the settings name, and it has the cosignatures of a quorum of the settings and of each policy
+ * of
+ * the reader. Without such a policy, the settings, which the quote covers, decide whether there must be a log.
  */
 export async function checkLog(
   { run }: Transcript,
@@ -44,22 +45,22 @@ export async function checkLog(
   { batch, policies }: { batch: BatchBlock | undefined; policies: readonly WitnessPolicy[] },
 ): Promise<Logged | undefined> {
   return run('log', () => {
-    const { settings, logKey } = needs(batch, 'the batch is missing, which says whether there is a log')
+    const { settings, logKey } = needs(batch, 'the batch with the log’s settings is missing')
     const { log } = receipt
     if (settings.log === null) {
-      failIf(logKey !== undefined || log !== undefined, 'The receipt names a log, and the enclave’s settings do not.')
+      failIf(logKey !== undefined || log !== undefined, 'The receipt names a log, but the enclave’s settings do not.')
       throw withoutLog('This enclave keeps no log', policies)
     }
     if (logKey === undefined || log === undefined) {
-      throw new StepFailure('The enclave’s settings name a log, and the receipt does not prove that it is in one.')
+      throw new StepFailure('The enclave’s settings name a log, but the receipt does not prove that it is in one.')
     }
     const key = parseVkey(logKey)
     failIf(!settings.log.origins.includes(key.name), `The enclave’s settings do not name the log ${key.name}.`)
-    failIf(key.type !== 'ed25519', 'The key of the log is of another kind than a log has.')
+    failIf(key.type !== 'ed25519', 'The key of the log has the wrong type.')
     const found = assertLogged(log, { leaf: hashEntry(receipt), log: key, policy: settings.log })
     const { checkpoint, cosignatures, index } = found
-    failIf(checkpoint.extensions.length > 0, 'The checkpoint has lines beside origin, size and root.')
-    failIf(log !== toOneForm(log, found), 'The proof has other lines than the log’s and those of its witnesses.')
+    failIf(checkpoint.extensions.length > 0, 'The checkpoint has more lines than origin, size and root.')
+    failIf(log !== toOneForm(log, found), 'The proof has more lines than the log’s and its witnesses’.')
 
     const cosigners = cosignatures.map(({ witness }) => witness)
     for (const policy of policies) {
@@ -67,7 +68,7 @@ export async function checkLog(
       const own = cosigners.filter((witness) => policy.witnesses.includes(witness))
       failIf(
         !isSatisfied(policy, own),
-        `${own.length} of the anchors’ witnesses cosigned, and ${policy.quorum} are needed.`,
+        `${own.length} of the anchors’ witnesses cosigned, but ${policy.quorum} are needed.`,
         NOT_IN_MANIFEST,
       )
     }
@@ -79,7 +80,7 @@ export async function checkLog(
   })
 }
 
-/** A receipt of version 1 is in no log. */
+/** Receipts of version 1 are in no log. */
 export async function skipLog({ run }: Transcript, policies: readonly WitnessPolicy[]): Promise<void> {
   await run('log', () => {
     throw withoutLog('A receipt of version 1 is in no log', policies)
@@ -97,13 +98,13 @@ function hashEntry({ signer: { statement } }: AttestationReceiptV2): Uint8Array 
   return hashLogEntry({ kind: 'signature', keyId: statement.keyId, leaf: toHex(hashLeaf(statement)), timeMs })
 }
 
-/** What is said again, with no extra data and no other line, has one form: of two that hold alike nobody could tell which was issued. */
+/** The canonical form of a proof, without extra data and lines. Otherwise one receipt could exist in several valid forms. */
 function toOneForm(text: string, found: Parameters<typeof arrangeCheckpoint>[1]): string {
   const { index, proof, checkpoint } = parseTlogProof(text)
   return formatTlogProof({ index, proof, checkpoint: arrangeCheckpoint(parseNote(checkpoint).text, found) })
 }
 
-/** The earliest time at which each of these policies had its quorum. A witness can sign any time, such as one that no date has. */
+/** The earliest time at which each policy had its quorum. Limited to valid dates, because a witness can sign any number. */
 function findTime(cosignatures: readonly Cosignature[], policies: readonly WitnessPolicy[]): string {
   const ordered = cosignatures.toSorted((left, right) => left.timestampS - right.timestampS)
   const witnesses = ordered.map(({ witness }) => witness)
@@ -116,6 +117,6 @@ function findTime(cosignatures: readonly Cosignature[], policies: readonly Witne
 const MAX_DATE_MS = 8.64e15
 
 function describe({ origin, index, size, cosigners, witnesses, quorum, cosignedAt }: Logged): string {
-  const who = `Of ${witnesses} witnesses ${cosigners.length} cosigned, and ${quorum} are enough`
-  return `Entry ${index} of the log ${origin}, in a tree of ${size}. ${who}: so many had by ${cosignedAt}, by their own clocks.`
+  const who = `${cosigners.length} of ${witnesses} witnesses cosigned, and ${quorum} are enough`
+  return `Entry ${index} of the log ${origin}, in a tree of ${size}. ${who}. They had a quorum by ${cosignedAt}, according to their own clocks.`
 }

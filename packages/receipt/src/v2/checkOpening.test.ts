@@ -9,7 +9,7 @@ const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value
 
 describe('an opening', () => {
   for (const signing of [{ kind: 'message' }, { kind: 'typed-data' }] as const) {
-    test(`of ${signing.kind}: both halves prove what was signed, and by whom`, async () => {
+    test(`of ${signing.kind}: both halves prove the content and the signer`, async () => {
       const files = await issue({ signing })
       const result = await check(files, { opening: encode(files.opening) })
       expect(result.verdict).toBe('mock')
@@ -22,7 +22,7 @@ describe('an opening', () => {
       for (const id of ['opening', 'digest', 'signature'] as const) expect(statusOf(result, id)).toBe('skip')
     })
 
-    test(`of ${signing.kind}: each half alone`, async () => {
+    test(`of ${signing.kind}: each half without the other`, async () => {
       const files = await issue({ signing })
       if (files.opening === undefined) throw new Error('no opening')
       const content = await check(files, { opening: encode(withholdHalf(files.opening, 'signature')) })
@@ -40,19 +40,19 @@ describe('an opening', () => {
     })
   }
 
-  test('of another signature is refused', async () => {
+  test('rejects one of another signature', async () => {
     const files = await issue({ signing: { kind: 'message' } })
     const other = await issue({ signing: { kind: 'message', content: { message: '0x00' } } })
     expect(failures(await check(files, { opening: encode(other.opening) }))).toEqual(['opening'])
     expect(failures(await check(files, { opening: encode('no opening') }))).toEqual(['opening'])
   })
 
-  test('for what is public anyway is refused', async () => {
+  test('rejects one for a public signature', async () => {
     const { opening } = await issue({ signing: { kind: 'message' } })
     expect(failures(await check(honest, { opening: encode(opening) }))).toEqual(['opening'])
   })
 
-  test('nothing of what was signed is in the blocks: not the content, digest, signature or salts', async () => {
+  test('blocks reveal nothing of the signed content: not the content, digest, signature or salts', async () => {
     const files = await issue({ signing: { kind: 'message' } })
     if (typeof files.opening?.content !== 'object' || typeof files.opening.signature !== 'object') throw new Error()
     const { salt, digest } = files.opening.content

@@ -14,8 +14,9 @@ import {
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 
 /**
- * opening → digest → signature: what an off-chain signature was, if its owner shows it. Without an opening all three are skipped,
- * and the rest still says that this wallet signed something at this time. Answers what was signed, where that is shown.
+ * opening → digest → signature: the content of an off-chain signature. Without an opening all three are skipped, and the rest still shows
+ * that
+ * this wallet signed something at this time. Returns the content if the opening shows it.
  */
 export async function checkOpening(
   { run }: Transcript,
@@ -24,22 +25,22 @@ export async function checkOpening(
   const opening = await run('opening', () => {
     const parsed = parseOpening(needs(input.opening, 'no opening was given'))
     const isOfThis = toHex(computeCommitment(parsed)) === input.commitment
-    failIf(!isOfThis, 'The opening is of another signature, or was changed.')
+    failIf(!isOfThis, 'The opening belongs to another signature, or was changed.')
     const shown = (['content', 'signature'] as const).filter((half) => typeof parsed[half] !== 'string')
     return [`It shows the ${shown.join(' and the ')}.`, parsed]
   })
   const { content, signature } = opening ?? {}
 
   const shown = await run('digest', () => {
-    if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
+    if (typeof content !== 'object') throw new StepSkip('The signed content is not shown.')
     const digest = toPrefixedHex(hashContent(content))
-    failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
+    failIf(digest !== content.digest, `The shown content hashes to ${digest}, not to the digest.`)
     return [`The ${kinds[content.kind].name} hashes to ${digest}.`, content]
   })
 
   await run('signature', () => {
     const isWhole = typeof content === 'object' && typeof signature === 'object'
-    if (!isWhole) throw new StepSkip('The signature is judged where both halves are shown.')
+    if (!isWhole) throw new StepSkip('The signature can only be checked if both halves are shown.')
     return [
       checkSignature({ digest: content.digest, signature: signature.signature, statement: input.statement }),
       undefined,
@@ -48,19 +49,19 @@ export async function checkOpening(
   return shown
 }
 
-/** opening: given for a receipt that hides nothing. */
+/** opening: given for a receipt without a commitment. */
 export async function refuseOpening({ run }: Transcript): Promise<void> {
   await run('opening', () => {
     throw new StepFailure('There is nothing to open: all of this signature is public.')
   })
 }
 
-/** That a signature over a digest is of the key and the wallet in the statement, in a sentence. */
+/** Checks that the key and wallet in the statement signed a digest. Returns a sentence. */
 export function checkSignature(signed: { digest: string; signature: string; statement: StatementV2 }): string {
   const { digest, signature, statement } = signed
   const publicKey = recoverPublicKey(fromHex(digest.slice(2)), fromHex(signature.slice(2)))
   const address = toAddress(publicKey)
-  failIf(address !== statement.address, `The signature is of ${address}, not of ${statement.address}.`)
-  failIf(toHex(publicKey) !== statement.publicKey, 'The signature is of another public key than the statement’s.')
+  failIf(address !== statement.address, `The signature is by ${address}, not by ${statement.address}.`)
+  failIf(toHex(publicKey) !== statement.publicKey, 'The signature is by another public key than the statement’s.')
   return `The signature, with a low s, recovers to ${address}.`
 }

@@ -38,8 +38,8 @@ describe('an honest receipt of version 2', () => {
     }
   })
 
-  test('is not mock where the roots are hardware', async () => {
-    // Known by its registers alone: with dstack they would not be enough.
+  test('is not mock if the roots are hardware', async () => {
+    // Identified only by its registers, which would not be enough with dstack.
     const files = await issue({ config: { rootSecret: `attested:sha256:${'ab'.repeat(32)}` } })
     const result = await check(files, asHardware())
     expect(result).toMatchObject({ verdict: 'unbounded', isMock: false, isKnownCode: true })
@@ -70,7 +70,7 @@ describe('an honest receipt of version 2', () => {
 describe('the golden blocks', () => {
   const tamperings = createTamperingsV2(golden)
 
-  test('every step that the blocks alone can fail has a tampered neighbour', () => {
+  test('every step that the blocks alone can fail has a tampered variant', () => {
     const covered = new Set(tamperings.map(({ step }) => step))
     const byReader: StepId[] = ['measurement', 'entropy-key', 'coordinator-policy', 'coordinator-measurement']
     const rest: StepId[] = ['coordinator-config', 'time']
@@ -87,7 +87,7 @@ describe('the golden blocks', () => {
     },
   )
 
-  test('an authorization and an off-chain signature: what was signed cannot be exchanged', async () => {
+  test('an authorization and an off-chain signature: the signed content cannot be exchanged', async () => {
     const authorization = parseGolden(await issueGolden({ kind: 'authorization' }))
     const offChain = parseGolden(await issueGolden({ kind: 'typed-data' }))
     const cases: [typeof golden, (string | number)[], unknown, StepId][] = [
@@ -122,7 +122,7 @@ describe('both signatures', () => {
     return { ...honest, bytes, blocks: { ...honest.blocks, release } }
   }
 
-  test('a thief of one key releases nothing', async () => {
+  test('a thief of one key can release nothing', async () => {
     const forged = {
       ed25519: ed25519.sign(message, attacker.ed25519.secretKey),
       mlDsa65: ml_dsa65.sign(message, attacker.mlDsa65.secretKey),
@@ -137,7 +137,7 @@ describe('both signatures', () => {
     expect(failures(await check(withSignatures({ ed25519: genuine[0], mlDsa65: genuine[1] })))).toEqual([])
   })
 
-  test('a signature with a context, or of another release, does not do', async () => {
+  test('rejects a signature with a context, or of another release', async () => {
     const { secretKey } = ml_dsa65.keygen(new Uint8Array(32))
     for (const mlDsa65 of [
       ml_dsa65.sign(message, secretKey, { context: new Uint8Array(1) }),
@@ -147,7 +147,7 @@ describe('both signatures', () => {
     }
   })
 
-  test('Node signs what the verifier’s ML-DSA-65 accepts: both follow FIPS 204', () => {
+  test('the verifier’s ML-DSA-65 accepts Node’s signatures: both follow FIPS 204', () => {
     const { publicKey, privateKey } = generateKeyPairSync('ml-dsa-65')
     const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-1952)
     const signature = signWithNode(null, message, privateKey)
@@ -179,7 +179,7 @@ describe('no byte is free', () => {
   })
 })
 
-describe('blocks that are not there, or not the ones', () => {
+describe('missing or wrong blocks', () => {
   test.each(['release', 'batch', 'coordinator'] as const)(
     'without the %s nothing is verified, and nothing has failed',
     async (name) => {
@@ -197,7 +197,7 @@ describe('blocks that are not there, or not the ones', () => {
     expect([result.verdict, statusOf(result, 'quote')]).toEqual(['incomplete', 'skip'])
   })
 
-  test.each([0, 1])('collateral of 256 KiB is a block, one byte more (%i) is not', async (more) => {
+  test.each([0, 1])('accepts collateral of 256 KiB as a block, but not one byte more (%i)', async (more) => {
     const members = JSON.parse(new TextDecoder().decode(honest.collateral))
     const room = MAX_BLOCK_BYTES - honest.collateral.length + more
     const collateral = toCanonicalJson({ ...members, tcb_info: members.tcb_info + ' '.repeat(room) })
@@ -210,7 +210,7 @@ describe('blocks that are not there, or not the ones', () => {
       status,
       expect.stringMatching(detail),
     ])
-    // Nobody signed for it.
+    // Not signed.
     expect(failures(result)).toContain('release')
   })
 
@@ -230,7 +230,7 @@ describe('blocks that are not there, or not the ones', () => {
     }
   })
 
-  test('one block in another’s place is refused', async () => {
+  test('rejects one block in place of another', async () => {
     const { release, batch, coordinator } = honest.blocks
     for (const blocks of [
       { release: batch, batch: release, coordinator },
@@ -241,7 +241,7 @@ describe('blocks that are not there, or not the ones', () => {
     }
   })
 
-  test('the blocks of another receipt are refused, though each is genuine', async () => {
+  test('rejects the blocks of another receipt, though each is genuine', async () => {
     const other = await issue({ signing: { kind: 'message' } })
     for (const name of ['release', 'batch'] as const) {
       const blocks = { ...honest.blocks, [name]: other.blocks[name] }
@@ -253,7 +253,7 @@ describe('blocks that are not there, or not the ones', () => {
     expect(failures(await check(swapped))).toEqual(['blocks'])
   })
 
-  test('a receipt of version 1 needs none, and takes no opening', async () => {
+  test('a receipt of version 1 needs none, and accepts no opening', async () => {
     const v1 = await service.issue({ signedAt: GOLDEN_SIGNED_AT })
     const { roots, mockEntropyKeys } = service
     const options = { roots, verifier, mockEntropyKeys, anchors: v1.anchors, blocks: honest.blocks }
@@ -264,7 +264,7 @@ describe('blocks that are not there, or not the ones', () => {
 })
 
 describe('AMD’s revocation list in the coordinator block', () => {
-  test('is judged at the time of signing; without one the step is a skip', async () => {
+  test('is checked at the time of signing; without one the step is skipped', async () => {
     const result = await check(await issue({ revocations: {} }))
     expect([result.verdict, statusOf(result, 'coordinator-revocation')]).toEqual(['mock', 'pass'])
     expect(statusOf(await check(honest), 'coordinator-revocation')).toBe('skip')
@@ -275,11 +275,11 @@ describe('AMD’s revocation list in the coordinator block', () => {
     { faults: { expired: true } },
     { faults: { notYetValid: true } },
     { faults: { wrongSigner: true } },
-  ] as const)('%j fails, though the coordinator carried it itself', async (revocations) => {
+  ] as const)('%j fails, though the coordinator provided it', async (revocations) => {
     expect(failures(await check(await issue({ revocations })))).toEqual(['coordinator-revocation'])
   })
 
-  test('a reader’s own list comes first', async () => {
+  test('the reader’s list comes first', async () => {
     const simulator = createSimulator({ at: GOLDEN_SIGNED_AT })
     const list = new Uint8Array(simulator.revocations({ revoked: ['ask'] }))
     const files = await issue({ revocations: {} })
@@ -289,7 +289,7 @@ describe('AMD’s revocation list in the coordinator block', () => {
 })
 
 describe('authorizations', () => {
-  test('of code that the settings do not list are refused, though the enclave signed', async () => {
+  test('rejects code that the settings do not list, though the enclave signed', async () => {
     const files = await issue({ signing: { kind: 'authorization' }, settings: { implementations: [] } })
     const result = await check(files)
     expect(failures(result)).toEqual(['digest'])
@@ -305,7 +305,7 @@ describe('entropy', () => {
     expect(detailOf(result, 'entropy')).toContain('a public beacon, shared by all signatures of its round')
   })
 
-  test('a beacon is named by its key, not by the name that the coordinator gives it', async () => {
+  test('identifies a beacon by its key, not by its name from the coordinator', async () => {
     const files = await issue({ isBeacon: true })
     const result = await check(files)
     const { publicKey, sequence, source } = result.receipt?.entropy ?? {}
@@ -314,7 +314,7 @@ describe('entropy', () => {
     expect(detail).not.toContain(source)
   })
 
-  test('a source that the settings do not name is refused, whatever it signed', async () => {
+  test('rejects a source that the settings do not name', async () => {
     const other = await issue({ satelliteSeed: 'evil' })
     const named = golden.batch.settings.entropy
     const satellite = await issue({ satelliteSeed: 'evil', settings: { entropy: named } })
@@ -324,7 +324,7 @@ describe('entropy', () => {
     expect(failures(await check(beacon))).toEqual(['entropy'])
   })
 
-  test('a round was due by a beacon of the settings, whichever of those that have its chain hash', async () => {
+  test('compares the round’s time with any beacon of the settings that has its chain hash', async () => {
     const { receipt } = await issue({ isBeacon: true })
     if (!('kind' in receipt.entropy)) throw new Error('no beacon')
     const { publicKey: key, chainHash } = receipt.entropy
@@ -335,7 +335,7 @@ describe('entropy', () => {
     expect([await judge(earlier), await judge(earlier, own)]).toEqual([['entropy'], []])
   })
 
-  test('a sample of a source that does not sign fails its step', async () => {
+  test('an unsigned sample fails its step', async () => {
     const files = await issue({ unsignedSource: 'orbitport', settings: { entropy: [{ kind: 'unsigned' }] } })
     expect(failures(await check(files))).toEqual(['entropy'])
   })
@@ -344,7 +344,7 @@ describe('entropy', () => {
 describe('the chain', () => {
   const contract = `0x${'ab'.repeat(20)}`
 
-  test.each(Object.values(goldenSignings))('names the receipt under the hash of its kind: $kind', async (signing) => {
+  test.each(Object.values(goldenSignings))('has the event under the hash of its kind: $kind', async (signing) => {
     const files = await issue({ signing })
     const { receipt } = files
     const queries: { topics: readonly string[] }[] = []

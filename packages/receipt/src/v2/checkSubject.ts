@@ -18,8 +18,9 @@ import { failIf, type Transcript } from '../check/steps.ts'
 import { checkOpening, checkSignature, refuseOpening } from './checkOpening.ts'
 
 /**
- * opening → digest → signature → tx-hash → statement: what was signed, as its kind has it, and what the enclave said of it. Answers
- * what an opening shows.
+ * opening → digest → signature → tx-hash → statement: the signed content, depending on its kind, and the enclave's statement about it.
+ * Returns
+ * the content of an opening.
  */
 export async function checkSubject(
   transcript: Transcript,
@@ -63,7 +64,7 @@ export async function checkSubject(
   return content
 }
 
-/** Whether this is of a vault: statement, receipt and opening must say the same. Its own steps judge the policy and the approvals. */
+/** Whether a vault signed. Statement, receipt and opening must agree. Other steps check the policy and the approvals. */
 function assertRuledAlike(
   { signer, policy, approvals, kind }: AttestationReceiptV2,
   content: OpeningContent | undefined,
@@ -71,13 +72,13 @@ function assertRuledAlike(
   const { statement } = signer
   failIf(
     statement.policy !== null && policy === undefined,
-    'The statement names a policy, which this receipt does not carry.',
+    'The statement names a policy, but this receipt has none.',
   )
-  failIf(statement.policy === null && policy !== undefined, 'The receipt has a policy, and the statement names none.')
+  failIf(statement.policy === null && policy !== undefined, 'The receipt has a policy, but the statement names none.')
   const isApproved = [approvals, content?.approvals].some((list) => list !== undefined)
-  failIf(statement.policy === null && isApproved, 'There are approvals, and the statement names no policy.')
+  failIf(statement.policy === null && isApproved, 'There are approvals, but the statement names no policy.')
   const isUnasked = statement.policy === null || kind === 'address'
-  failIf(statement.approvals !== null && isUnasked, 'The statement names approvals, which nothing asked for.')
+  failIf(statement.approvals !== null && isUnasked, 'The statement names approvals, but no policy requires any.')
 }
 
 async function checkAuthorization(
@@ -88,7 +89,7 @@ async function checkAuthorization(
   await run('digest', () => {
     const digest = toPrefixedHex(hashAuthorization(authorization))
     failIf(digest !== stated, `The fields of the authorization hash to ${digest}, not to the digest.`)
-    // What the enclave may sign is under its quote: an authorization of other code is none that its settings allow.
+    // The settings, which the quote covers, list the code that the enclave may authorize.
     if (settings !== undefined) assertAuthorizationAllowed(authorization, settings.implementations)
     return [
       `The EIP-7702 authorization of ${authorization.address} on chain ${authorization.chainId} hashes to ${digest}.`,

@@ -30,7 +30,7 @@ import { checkVault } from './checkVault.ts'
 
 const vaultStatuses = (result: Steps) => vaultSteps.map((id) => statusOf(result, id))
 
-/** The same bytes but for members of the receipt, as a liar would send them. */
+/** The same bytes except for members of the receipt, from a dishonest sender. */
 function withMembers(files: SimulatedAttestation, members: object): SimulatedAttestation {
   return { ...files, bytes: toCanonicalJson({ ...JSON.parse(new TextDecoder().decode(files.bytes)), ...members }) }
 }
@@ -43,7 +43,7 @@ function withoutMember(files: SimulatedAttestation, name: keyof AttestationRecei
 const honest = await issueGolden({ kind: 'transaction' }, goldenVaults.transaction)
 const wallet = await issue({})
 
-/** The steps of a vault alone, of a receipt whose statement names these approvals: what a broken enclave would sign. */
+/** Only the vault's steps, for a receipt whose statement names these approvals, as from a broken enclave. */
 async function judge(
   policy: Policy,
   approve: ReturnType<typeof approveWith>,
@@ -95,7 +95,7 @@ describe('an honest receipt of a vault', () => {
     expect(detailOf(result, 'vault-rule')).toContain('Its owner can show it')
   })
 
-  test('off the chain who approved is in no block', async () => {
+  test('the blocks do not reveal off-chain approvers', async () => {
     const vault = { policy: approved, approve: approveWith(approved) }
     const files = await issue({ signing: { kind: 'message' }, vault })
     const { content } = files.opening as Opening
@@ -106,7 +106,7 @@ describe('an honest receipt of a vault', () => {
       expect(all.includes(secret)).toBe(false)
   })
 
-  test('more approvals than are needed are judged too', async () => {
+  test('extra approvals are checked too', async () => {
     expect(failures(await judge(approvedTwice, approveWith(approvedTwice, { by: [0, 1, 2] })))).toEqual([])
     const forged = approveWith(approvedTwice, { by: [2], changes: { rpId: 'evil.example' } })
     const genuine = approveWith(approvedTwice, { by: [0, 1] })
@@ -115,7 +115,7 @@ describe('an honest receipt of a vault', () => {
     expect(detailOf(result, 'vault-approvals')).toBe('Approval 3 does not hold: it was given for another domain.')
   })
 
-  test('all of it is one file, and that of another policy is none', async () => {
+  test('all blocks fit in one file, which rejects another policy', async () => {
     const parsed = parseReceiptCar(encodeReceiptCar(honest))
     expect(parsed.blocks.policy).toEqual(honest.blocks.policy)
     const other = { ...honest.blocks, policy: toPolicyBytes(scheduled) }
@@ -139,20 +139,20 @@ describe('the golden receipt of a vault', () => {
 })
 
 describe('the policy', () => {
-  test('that was not given is evidence that is missing', async () => {
+  test('is missing evidence if it is not given', async () => {
     const { policy: _, ...blocks } = honest.blocks
     const result = await check({ ...honest, blocks })
     expect([result.verdict, ...vaultStatuses(result)]).toEqual(['incomplete', 'skip', 'skip', 'skip'])
   })
 
-  test('is not another one, though that has a hash of the same length and allows as much', async () => {
+  test('cannot be replaced by another one that allows as much', async () => {
     const other = toPolicyBytes(createPolicy({ ...approved, approvers: approved.approvers.slice(0, 1) }))
     const given = { ...honest, blocks: { ...honest.blocks, policy: other } }
     const named = withMembers(given, { policy: toCid(other) })
     for (const files of [given, named]) expect(failures(await check(files))).toEqual(['vault-policy'])
   })
 
-  test('and its statement: neither is there without the other', async () => {
+  test('and its statement must agree', async () => {
     const policy = toPolicyBytes(approved)
     const stranger = withMembers(wallet, { policy: toCid(policy) })
     expect(failures(await check({ ...stranger, blocks: { ...wallet.blocks, policy } }))).toEqual(['statement'])
@@ -161,7 +161,7 @@ describe('the policy', () => {
     expect(failures(await check(withMembers(wallet, { approvals })))).toEqual(['statement'])
   })
 
-  test('an authorization has none: neither as a member nor stated', async () => {
+  test('is rejected for an authorization, in the receipt and in the statement', async () => {
     const authorization = await issue({ signing: { kind: 'authorization' } })
     const { policy } = honest.receipt
     expect(failures(await check(withMembers(authorization, { policy })))).toEqual(['format'])
@@ -170,7 +170,7 @@ describe('the policy', () => {
     expect(failures(await check(withMembers(authorization, { signer: { ...signer, statement } })))[0]).toBe('statement')
   })
 
-  test('approvals of off-chain kinds and of addresses have no place in the receipt', async () => {
+  test('approvals of off-chain kinds and of addresses are rejected in the receipt', async () => {
     const { approvals } = honest.receipt
     for (const kind of ['message', 'address'] as const) {
       const files = await issue({ signing: { kind }, vault: { policy: approved } })
@@ -179,16 +179,16 @@ describe('the policy', () => {
   })
 })
 
-/* From here on the enclave itself is dishonest or broken: all else holds, and one step alone tells. */
+/* From here on, the enclave itself is dishonest or broken. All other steps pass, and only one step fails. */
 
-test('a payment that no rule allows, or that nobody approved, fails by one step alone', async () => {
+test('a payment that no rule allows, or without the required approvals, fails by exactly one step', async () => {
   const approve = approveWith(approved)
   const above = await issue({ txMetadata: { value: '2000000000000000001' }, vault: { policy: approved, approve } })
   expect(failures(await check(above))).toEqual(['vault-rule'])
   expect(failures(await check(await issue({ vault: { policy: approved } })))).toEqual(['vault-approvals'])
 })
 
-describe('a rule that does not allow what was signed', () => {
+describe('a rule that does not allow the signature', () => {
   const log = createPolicy({
     ...approved,
     log: { witnesses: ['d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'], quorum: 1 },
@@ -212,7 +212,7 @@ describe('a rule that does not allow what was signed', () => {
   const without = (...kinds: string[]) =>
     createPolicy({ ...approved, rules: approved.rules.filter(({ kind }) => !kinds.includes(kind)) })
 
-  test.each(kinds)('$kind, where a rule is for the other kind: told by the opening', async (signing) => {
+  test.each(kinds)('$kind, with a rule only for the other kind: needs the opening', async (signing) => {
     const policy = without(signing.kind)
     const files = await issue({ signing, vault: { policy, approve: approveWith(policy) } })
     expect(failures(await check(files))).toEqual([])
@@ -221,7 +221,7 @@ describe('a rule that does not allow what was signed', () => {
     expect(detailOf(result, 'vault-rule')).toContain('No rule is for this kind of signature.')
   })
 
-  test.each(kinds)('$kind, where no rule is for either: told without an opening too', async (signing) => {
+  test.each(kinds)('$kind, without a rule for either: fails without an opening too', async (signing) => {
     const policy = without('message', 'typed-data')
     const files = await issue({ signing, vault: { policy, approve: approveWith(policy) } })
     for (const shown of [{}, { opening: toCanonicalJson(files.opening) }]) {
@@ -235,8 +235,8 @@ describe('a rule that does not allow what was signed', () => {
 describe('a schedule', () => {
   const sign = (options: Partial<SimulatedAttestationOptions>) => issue({ vault: { policy: scheduled }, ...options })
 
-  test('is held against the time of the sample, not of the signing', async () => {
-    // One nonce a day from 24 hours before: by the sample, 800 ms old, that of the second day is not due yet.
+  test('is compared with the time of the sample, not of the signing', async () => {
+    // One nonce a day, starting 24 hours before. By the time of the sample, 800 ms earlier, the second day's is not due yet.
     const late = await check(await sign({ txMetadata: { nonce: 1 } }))
     expect(failures(late)).toEqual(['vault-rule'])
     expect(detailOf(late, 'vault-rule')).toContain('The schedule does not allow this transaction yet.')
@@ -279,7 +279,7 @@ describe('approvals', () => {
     expect(detailOf(result, 'vault-approvals')).toContain(sentence)
   })
 
-  test('until the last moment of the day hold', async () => {
+  test('are valid until the last moment of the day', async () => {
     for (const until of [expiresMs + 1, expiresMs + 86_400_000]) {
       expect(failures(await judge(approved, approveWith(approved, { expiresMs: until })))).toEqual([])
     }
@@ -294,7 +294,7 @@ describe('approvals', () => {
     expect(vaultStatuses(result)).toEqual(['pass', 'pass', 'fail'])
   })
 
-  test('stripped or reordered on the way are not those in the statement', async () => {
+  test('differ from the statement if removed or reordered later', async () => {
     const approve = approveWith(approvedTwice, { by: [0, 1] })
     const files = await issue({ vault: { policy: approvedTwice, approve } })
     const { approvals = [] } = files.receipt
@@ -318,7 +318,7 @@ describe('approvals', () => {
   })
 
   test.each(['message', 'typed-data'] as const)(
-    'of a %s that the statement says nobody approved: told without an opening too',
+    'of a %s without approvals in the statement: fails without an opening too',
     async (kind) => {
       const files = await issue({ signing: { kind }, vault: { policy: approved } })
       const result = await check(files)
@@ -327,7 +327,7 @@ describe('approvals', () => {
     },
   )
 
-  test('in the opening of a wallet without rules are refused', async () => {
+  test('are rejected in the opening of a wallet without rules', async () => {
     const { opening, receipt, ...files } = await issue({ signing: { kind: 'message' } })
     const { content, signature } = opening as Opening
     if (typeof content !== 'object') throw new Error('not shown')
@@ -340,7 +340,7 @@ describe('approvals', () => {
 })
 
 describe('an address', () => {
-  test('of another policy or wallet than the statement’s is refused', async () => {
+  test('rejects another policy or wallet than the statement’s', async () => {
     const files = await issue({ signing: { kind: 'address' }, vault: { policy: approved } })
     const other = await issue({ signing: { kind: 'address' }, vault: { policy: scheduled } })
     const { subject } = files.receipt
@@ -358,7 +358,7 @@ describe('an address', () => {
     ])
   })
 
-  test('takes no opening', async () => {
+  test('accepts no opening', async () => {
     const files = await issue({ signing: { kind: 'address' } })
     expect(failures(await check(files, { opening: toCanonicalJson({}) }))).toEqual(['opening'])
   })

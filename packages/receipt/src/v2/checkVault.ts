@@ -24,8 +24,8 @@ import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/
 import { toCid, toCidHash } from '../cid.ts'
 
 /**
- * vault-policy → vault-rule → vault-approvals: what the enclave had to check before a vault signed, checked again. A wallet without a
- * policy has none of these steps, an attested address only the first. Answers the policy, where it is the one in the statement.
+ * vault-policy → vault-rule → vault-approvals: repeats the enclave's checks before a vault signs. A wallet without a policy has none of these
+ * steps, an attested address only the first. Returns the policy if it matches the statement.
  */
 export async function checkVault(
   { run }: Transcript,
@@ -37,50 +37,50 @@ export async function checkVault(
   }: {
     block: Uint8Array | undefined
     content: OpeningContent | undefined
-    /** Of the log that the receipt is in. */
+    /** The cosigners of the receipt's log entry. */
     cosigners: readonly string[]
   },
 ): Promise<Policy | undefined> {
   const { statement } = receipt.signer
   const { policy: named } = receipt
-  // Where only one of both names a policy, the step `statement` has failed.
+  // If only one of them names a policy, the step `statement` has failed.
   if (statement.policy === null || named === undefined) return undefined
 
   const policy = await run('vault-policy', () => {
-    failIf(toCidHash(named) !== statement.policy, `The receipt names the policy ${named}, the statement another.`)
+    failIf(toCidHash(named) !== statement.policy, `The receipt names the policy ${named}, but the statement names another.`)
     const bytes = needs(block, 'the policy block was not given')
     const cid = toCid(bytes)
-    failIf(cid !== named, `The policy block has the CID ${cid}, another is named.`)
+    failIf(cid !== named, `The policy block has the CID ${cid}, but another is named.`)
     return [`The block ${named} is the policy that the statement names.`, parsePolicy(bytes)]
   })
   if (receipt.kind === 'address') return policy
 
   const verdict = await run('vault-rule', () => {
-    const rules = needs(policy, 'there is no policy to judge by')
-    // Whatever was signed, shown or not.
+    const rules = needs(policy, 'there is no policy to compare with')
+    // Required for all kinds, whether the content is shown or not.
     failIf(
       rules.log !== null && !isSatisfied(rules.log, cosigners),
-      'The policy asks for a log that more of its own witnesses cosigned.',
+      'The policy requires a log with cosignatures of more of its witnesses.',
     )
     const isForOffChain = rules.rules.some(({ kind }) => kind !== 'transaction')
     failIf(
       receipt.kind === 'off-chain' && !isForOffChain,
-      'The policy refuses it. No rule is for this kind of signature.',
+      'The policy does not allow it. No rule is for this kind of signature.',
     )
     const found = checkPolicy(rules, toSigned(receipt, content).toRequest(rules))
-    if (!found.allowed) throw new StepFailure(`The policy refuses it. ${describeRefusal(rules, found).join(' ')}`)
+    if (!found.allowed) throw new StepFailure(`The policy does not allow it. ${describeRefusal(rules, found).join(' ')}`)
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]
   })
 
   await run('vault-approvals', () => {
-    const rules = needs(policy, 'there is no policy to judge by')
-    // Shown or not: `parsePolicy` takes no rule for what is signed off the chain that asks for none.
+    const rules = needs(policy, 'there is no policy to compare with')
+    // Even if the content is not shown: every off-chain rule that `parsePolicy` accepts requires approvals.
     const isUnapproved = receipt.kind === 'off-chain' && statement.approvals === null
-    failIf(isUnapproved, 'No passkey approved it, and every rule for what is signed off the chain asks for one.')
+    failIf(isUnapproved, 'No passkey approved it, but every rule for off-chain signatures requires approval.')
     const { kind, digest, approvals } = toSigned(receipt, content)
     const hash = approvals === undefined ? null : toHex(hashApprovals(approvals))
-    failIf(hash !== statement.approvals, 'The approvals are not those that the statement names.')
-    const { approvals: required } = needs(verdict, 'no rule says how many are needed')
+    failIf(hash !== statement.approvals, 'The approvals are not the ones that the statement names.')
+    const { approvals: required } = needs(verdict, 'the required number is unknown without a matching rule')
     const found = checkApprovals(
       { verifyEs256 },
       {
@@ -103,11 +103,11 @@ type SignedByVault = {
   kind: PolicyRequest['kind']
   digest: Hex
   approvals: readonly Approval[] | undefined
-  /** As the engine is asked. A schedule takes the time from the receipt's sample, if one of the policy's own sources signed it. */
+  /** The request for `checkPolicy`. A schedule takes the time from the receipt's sample, if one of the policy's sources signed it. */
   toRequest(policy: Policy): PolicyRequest
 }
 
-/** What the rules are about. Of an off-chain signature only its owner can show it. */
+/** The request that the rules apply to. For an off-chain signature, it needs an opening. */
 function toSigned(receipt: AttestationReceiptV2, content: OpeningContent | undefined): SignedByVault {
   if (receipt.kind === 'transaction') {
     const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = receipt.subject
@@ -124,14 +124,14 @@ function toSigned(receipt: AttestationReceiptV2, content: OpeningContent | undef
   }
   if (content === undefined) {
     throw new StepSkip(
-      'Not judged: what was signed is not shown. Its owner can show it, with who approved, by an opening.',
+      'Not checked: the signed content is not shown. Its owner can show it and the approvals with an opening.',
     )
   }
   const { kind, digest } = content
   return {
     kind,
     digest,
-    // In their one form, or `hashApprovals` refuses them.
+    // Must be in canonical form, otherwise `hashApprovals` throws.
     approvals: content.approvals as readonly Approval[] | undefined,
     toRequest: () => pickContent(content),
   }

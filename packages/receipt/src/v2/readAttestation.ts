@@ -10,7 +10,7 @@ import { checkLog, type Logged } from './checkLog.ts'
 import { checkSubject } from './checkSubject.ts'
 import { checkVault } from './checkVault.ts'
 
-/** What of a receipt the steps of both versions read, and the check of its release, which comes after them. */
+/** The values of a receipt for the steps of both versions, and the last check, of its release. */
 export type Reading = {
   view: ReceiptView
   policy: Policy | undefined
@@ -18,7 +18,7 @@ export type Reading = {
   checkRelease(): Promise<void>
 }
 
-/** blocks → opening → digest → signature → tx-hash → statement → log → vault: a receipt of version 2 up to the steps that both versions have. */
+/** blocks → opening → digest → signature → tx-hash → statement → log → vault: the steps before those of both versions. */
 export async function readAttestation(
   transcript: Transcript,
   receipt: AttestationReceiptV2,
@@ -64,11 +64,11 @@ function toView(receipt: AttestationReceiptV2, blocks: Omit<Blocks, 'attestation
   }
 }
 
-/** What the second signature buys, and no more. */
+/** The benefit of the second signature, and its limit. */
 export const quantumNote =
-  'Nobody can forge such a release later, not even with a quantum computer, under keys whose block was on the chain before; whose keys they are rests on hardware signatures that a quantum computer could forge.'
+  'Nobody can forge such a release later, not even with a quantum computer, under keys whose block was on the chain before. The owner of these keys is only proven by hardware signatures, which a quantum computer could forge.'
 
-/** release: both keys of the coordinator signed for the batch, its collateral and the coordinator's attestation. */
+/** release: both keys of the coordinator signed the batch, its collateral and the coordinator's attestation. */
 async function checkBothSignatures({ run }: Transcript, blocks: Omit<Blocks, 'attestation'>): Promise<void> {
   const { release, coordinator } = blocks
   await run('release', () => {
@@ -78,11 +78,11 @@ async function checkBothSignatures({ run }: Transcript, blocks: Omit<Blocks, 'at
     failIf(!isSigned, 'The coordinator’s Ed25519 key did not sign this release.')
     const isSignedTwice = verifyMlDsa65(fromHex(coordinator.keys.mlDsa65), postQuantum, message)
     failIf(!isSignedTwice, 'The coordinator’s ML-DSA-65 key did not sign this release.')
-    return [`Ed25519 and ML-DSA-65 signed for batch, collateral and coordinator. ${quantumNote}`, undefined]
+    return [`Ed25519 and ML-DSA-65 signed batch, collateral and coordinator. ${quantumNote}`, undefined]
   })
 }
 
-/** FIPS 204, pure, with an empty context. Bytes of any kind and length give an answer, never an error. */
+/** FIPS 204, pure, with an empty context. Never throws, for any bytes. */
 function verifyMlDsa65(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
   try {
     return publicKey.length === ML_DSA_65_KEY_BYTES && ml_dsa65.verify(signature, message, publicKey)

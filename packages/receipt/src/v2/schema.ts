@@ -69,7 +69,7 @@ const authorization = z.strictObject({
   address: ethereum(20),
   nonce: natural,
   digest: ethereum(32),
-  // The event's hash is over its parts, so that bytes without parts would leave nothing to look for on the chain.
+  // The event's hash depends on the parts of the signature, so a malformed one could not be found on the chain.
   signature: ethereum(65).refine(isSignature, { error: 'not a signature' }),
 })
 
@@ -77,7 +77,7 @@ const offChain = z.strictObject({ commitment: hex(32) })
 
 const address = z.strictObject({ address: ethereum(20), policy: hex(32).nullable() })
 
-/** Their order, and whether they hold, is for a step to say. */
+/** A step checks their order and validity. */
 const approvals = toReadonly(
   z
     .array(
@@ -101,12 +101,12 @@ const attestationMembers = {
   }),
   coordinator: z.strictObject({ release: cid }),
   entropy: z.union([witness, drandWitness]),
-  // Lines with line feeds between them. Whether they are a proof is for a step to say.
+  // Lines with line feeds between them. A step checks the proof.
   log: text(131_072).optional(),
   issuedAt: time,
 }
 
-/** Their order, and that the quorum is a majority, is judged with the hash of the settings. */
+/** The order, and that the quorum is a majority, are checked with the hash of the settings. */
 const logSetting = z.strictObject({
   origins: toReadonly(z.array(text(255)).min(1).max(16)),
   witnesses: toReadonly(z.array(hex(32)).min(1).max(32)),
@@ -135,7 +135,7 @@ const settings = z.strictObject({
   implementations: toReadonly(z.array(ethereum(20))),
 })
 
-/** The blocks of a receipt, each in its one accepted form. */
+/** The blocks of a receipt, each in its canonical form. */
 export const blockSchemas: {
   batch: z.ZodType<BatchBlock, BatchBlock>
   coordinator: z.ZodType<CoordinatorBlock, CoordinatorBlock>
@@ -152,7 +152,7 @@ export const blockSchemas: {
     sequence: natural,
     previous: hex(32),
     treeSize: z.int().min(1).max(0xffff_ffff),
-    // The key of a log: its origin, its id, and a byte for the kind before the 32 of the key.
+    // The key of a log: its origin, its ID, and a byte for the type before the 32 of the key.
     logKey: z
       .string()
       .regex(/^[^\s+]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/u)
@@ -167,7 +167,7 @@ export const blockSchemas: {
     keys: z.strictObject({ ed25519: hex(32), mlDsa65: hex(ML_DSA_65_KEY_BYTES) }),
     fetchedAt: time,
   }),
-  // The set of signatures and their order are fixed by the version: none can be left out, repeated or replaced by another kind.
+  // The version fixes the signatures and their order: none can be omitted, repeated or replaced by another kind.
   release: z.strictObject({
     version: z.literal('countersign-release/2'),
     batch: cid,
@@ -186,7 +186,7 @@ export const blockSchemas: {
       policy: cid.optional(),
       approvals: approvals.optional(),
     }),
-    // No vault signs one: the code that it lets in would need no rule and no approval.
+    // Vaults don't sign authorizations: the authorized code would need no rule and no approval.
     z.strictObject({ ...attestationMembers, kind: z.literal('authorization'), subject: authorization }),
     z.strictObject({
       ...attestationMembers,
