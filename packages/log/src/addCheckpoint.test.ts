@@ -21,7 +21,7 @@ const encode = (text: string) => new TextEncoder().encode(text)
 const line = `${'A'.repeat(43)}=\n`
 
 describe('a request to a witness (c2sp.org/tlog-witness)', () => {
-  test('the example of the specification is read, and written again', () => {
+  test('reads and writes the example of the specification', () => {
     const request = parseAddCheckpoint(encode(example))
     expect(request).toMatchObject({ oldSize: 20_852_014, proof: { length: 4 } })
     expect(parseNote(request.checkpoint).signatures).toHaveLength(2)
@@ -54,7 +54,7 @@ describe('a request to a witness (c2sp.org/tlog-witness)', () => {
     expect(() => parseAddCheckpoint(encode(changed))).toThrow(withCode('add_checkpoint_malformed'))
   })
 
-  test('63 hashes are read, and bytes that are no UTF-8 are refused', () => {
+  test('accepts 63 hashes, and rejects bytes that are not UTF-8', () => {
     expect(parseAddCheckpoint(encode(`old 1\n${line.repeat(63)}\nx`)).proof).toHaveLength(63)
     expect(() => parseAddCheckpoint(Uint8Array.of(0xff, ...encode(example)))).toThrow(
       withCode('add_checkpoint_malformed'),

@@ -15,7 +15,7 @@ import {
 
 export type CosignedCheckpoint = {
   checkpoint: Checkpoint
-  /** The log's own signature. */
+  /** The log's signature. */
   log: VerifiedSignature
   /** At most one per witness, in the order of the policy. */
   cosignatures: readonly Cosignature[]
@@ -35,7 +35,7 @@ export function assertCosigned(
   const parsed = typeof note === 'string' ? parseNote(note) : note
   const { text, verified } = openNote(parsed, [log])
   const checkpoint = parseCheckpoint(text)
-  if (checkpoint.origin !== log.name) throw new LogError('note_unsigned', 'the checkpoint is of another log')
+  if (checkpoint.origin !== log.name) throw new LogError('note_unsigned', 'the checkpoint belongs to another log')
   const cosignatures = findCosignatures(parsed, policy.witnesses)
   const cosigners = cosignatures.map(({ witness }) => witness)
   if (!isSatisfied(policy, cosigners)) {

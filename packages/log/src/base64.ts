@@ -7,10 +7,10 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(binary)
 }
 
-/** As many as a function takes for its arguments anywhere. */
+/** A safe number of function arguments in every engine. */
 const CHUNK = 8_192
 
-/** The bytes of base64 in its one spelling; undefined for any other text, whose bits beyond the last byte could differ unseen. */
+/** Decodes canonical base64. Returns undefined for other text, because unused bits could differ unnoticed. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   let binary: string
   try {
@@ -24,7 +24,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   return bytes
 }
 
-/** A hash in base64, as proofs and checkpoints have them on a line of their own. */
+/** A hash in base64, on one line of a proof or checkpoint. */
 export function parseHash(text: string): Uint8Array<ArrayBuffer> | undefined {
   const bytes = text.length === 44 ? fromBase64(text) : undefined
   return bytes?.length === 32 ? bytes : undefined
@@ -32,7 +32,7 @@ export function parseHash(text: string): Uint8Array<ArrayBuffer> | undefined {
 
 const MAX_HASHES = 63
 
-/** Hashes one below the other, as in requests and proofs; c2sp.org/tlog-witness ends at 63. */
+/** One hash per line, as in requests and proofs. The limit of c2sp.org/tlog-witness is 63. */
 export function parseHashLines(lines: readonly string[], malformed: (details: string) => Error): Uint8Array[] {
   if (lines.length > MAX_HASHES) throw malformed('too many hashes')
   return lines.map((line) => {

@@ -2,7 +2,7 @@ import { computeRoot, equalBytes, hashTreeNode, isNatural, ServiceError } from '
 import { emptyRoot } from './checkpoint.ts'
 import { LogError } from './errors.ts'
 
-/** A tree of 2^53 leaves has paths of 53 hashes, and proofs between two sizes of one more. */
+/** A tree of 2^53 leaves has inclusion proofs of 53 hashes, and consistency proofs of one more. */
 const MAX_PROOF = 63
 
 export type InclusionParameters = {
@@ -14,7 +14,7 @@ export type InclusionParameters = {
   proof: readonly Uint8Array[]
 }
 
-/** This leaf is at this place in the tree with this root (RFC 9162 §2.1.3.2). */
+/** Verifies that the leaf has this position in the tree with this root (RFC 9162 §2.1.3.2). */
 export function assertInclusion({ leaf, index, size, root, proof }: InclusionParameters): void {
   if (proof.length > MAX_PROOF) throw notIncluded('the proof is too long')
   const inclusion = { leaf, leafIndex: index, treeSize: size, path: proof }
@@ -25,7 +25,7 @@ export function assertInclusion({ leaf, index, size, root, proof }: InclusionPar
     if (error instanceof ServiceError) throw notIncluded(error.details ?? error.message)
     throw error
   }
-  if (!equalBytes(computed, root)) throw notIncluded('another root')
+  if (!equalBytes(computed, root)) throw notIncluded('the proof leads to another root')
 }
 
 export type ConsistencyParameters = {
@@ -37,25 +37,25 @@ export type ConsistencyParameters = {
 }
 
 /**
- * The newer tree begins with the whole of the older (RFC 9162 §2.1.4.2). Of an empty tree every tree is a continuation, by an empty
- * proof; of a tree of the same size only itself is.
+ * Verifies that the newer tree begins with the whole older tree (RFC 9162 §2.1.4.2). An empty proof is valid for an empty older tree and for
+ * two equal trees.
  */
 export function assertConsistency({ oldSize, oldRoot, size, root, proof }: ConsistencyParameters): void {
   if (!isNatural(oldSize) || !isNatural(size) || oldSize > size) throw inconsistent('the sizes are out of order')
   for (const hash of [oldRoot, root, ...proof]) if (hash.length !== 32) throw inconsistent('a hash is not 32 bytes')
-  if (oldSize === 0 && !equalBytes(oldRoot, emptyRoot)) throw inconsistent('another root of the empty tree')
+  if (oldSize === 0 && !equalBytes(oldRoot, emptyRoot)) throw inconsistent('wrong root of the empty tree')
   if (oldSize === 0 || oldSize === size) {
     if (proof.length > 0) throw inconsistent('the proof is not empty')
-    if (oldSize === size && !equalBytes(oldRoot, root)) throw inconsistent('another root of the same size')
+    if (oldSize === size && !equalBytes(oldRoot, root)) throw inconsistent('the roots differ at the same size')
     return
   }
   if (proof.length === 0 || proof.length > MAX_PROOF) throw inconsistent('the proof is empty or too long')
   const roots = computeBothRoots({ oldSize, oldRoot, size, proof })
-  if (!equalBytes(roots.older, oldRoot)) throw inconsistent('another root of the older tree')
-  if (!equalBytes(roots.newer, root)) throw inconsistent('another root of the newer tree')
+  if (!equalBytes(roots.older, oldRoot)) throw inconsistent('the proof leads to another root of the older tree')
+  if (!equalBytes(roots.newer, root)) throw inconsistent('the proof leads to another root of the newer tree')
 }
 
-/** The steps of the RFC; `node` and `last` are its fn and sn, `older` and `newer` its fr and sr. */
+/** The steps of the RFC. `node` and `last` are its fn and sn, `older` and `newer` its fr and sr. */
 function computeBothRoots({ oldSize, oldRoot, size, proof }: Omit<ConsistencyParameters, 'root'>) {
   let node = oldSize - 1
   let last = size - 1
@@ -64,7 +64,7 @@ function computeBothRoots({ oldSize, oldRoot, size, proof }: Omit<ConsistencyPar
     last = Math.floor(last / 2)
   }
   while (node % 2 === 1) goUp()
-  // An older tree that is one complete subtree is not in the proof: its root is known.
+  // If the older tree is one complete subtree, the proof omits it because its root is known.
   const [first, ...path] = node === 0 ? [oldRoot, ...proof] : proof
   let older = first as Uint8Array
   let newer = older

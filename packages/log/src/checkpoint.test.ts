@@ -8,14 +8,14 @@ const text = 'example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7
 const root = hash('root')
 
 describe('checkpoints (c2sp.org/tlog-checkpoint)', () => {
-  test('the example of the specification is read, and written again', () => {
+  test('reads and writes the example of the specification', () => {
     const checkpoint = parseCheckpoint(text)
     expect(checkpoint).toMatchObject({ origin: 'example.com/behind-the-sofa', size: 20_852_163, extensions: [] })
     expect(formatCheckpoint(checkpoint)).toBe(text)
     expect(formatCheckpoint(parseCheckpoint(`${text}one\ntwo words\n`))).toBe(`${text}one\ntwo words\n`)
   })
 
-  test('an origin may have spaces and plus signs', () => {
+  test('accepts an origin with spaces and plus signs', () => {
     expect(parseCheckpoint(text.replace('example.com/', 'go.sum database+tree ')).origin).toContain('database+tree')
   })
 

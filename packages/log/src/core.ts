@@ -1,4 +1,4 @@
-/* The entry that the enclave loads: notes, checkpoints, entries and cosignatures, without proofs, tiles and the answers of witnesses. */
+/* The entry point for the enclave: notes, checkpoints, entries and cosignatures, without proofs, tiles and witness statements. */
 
 export { type Checkpoint, emptyRoot, formatCheckpoint, parseCheckpoint } from './checkpoint.ts'
 export { LogError, type LogErrorCode } from './errors.ts'

@@ -15,7 +15,7 @@ const text = toText(7)
 const decode = (bytes: Uint8Array) => new TextDecoder('latin1').decode(bytes)
 
 describe('cosignatures (c2sp.org/tlog-cosignature)', () => {
-  test('Ed25519: the message of the specification, and node:crypto verifies what is in the note', () => {
+  test('Ed25519: signs the message of the specification, and node:crypto verifies the signature in the note', () => {
     const message = toSignedMessage(ed25519.key, text, { timestampS: 1_679_315_147 })
     expect(new TextDecoder().decode(message)).toBe(`cosignature/v1\ntime 1679315147\n${text}`)
     const { bytes } = parseNote(toCosigned(text, [ed25519], 1_679_315_147)).signatures.at(1) as NoteSignature
@@ -25,7 +25,7 @@ describe('cosignatures (c2sp.org/tlog-cosignature)', () => {
     expect(verify(null, message, key, bytes.subarray(8))).toBe(true)
   })
 
-  test('ML-DSA-44: label, cosigner, time, origin, start 0, size and root, one after the other', () => {
+  test('ML-DSA-44: label, cosigner, time, origin, start 0, size and root, in this order', () => {
     const root = hash('root')
     const body = formatCheckpoint({ origin, size: 20_852_163, root, extensions: [] })
     const message = toSignedMessage(mlDsa.key, body, { timestampS: 1_679_315_147 })
@@ -39,13 +39,13 @@ describe('cosignatures (c2sp.org/tlog-cosignature)', () => {
     )
   })
 
-  test('ML-DSA-44 by node:crypto is verified by other code', () => {
+  test('ML-DSA-44: independent code verifies a signature by node:crypto', () => {
     const note = toCosigned(text, [mlDsa])
     expect(openNote(note, [mlDsa.key]).verified[0]?.timestampS).toBe(TIME_S)
     expect(() => openNote(note.replace('\n7\n', '\n8\n'), [mlDsa.key])).toThrow(withCode('note_signature_invalid'))
   })
 
-  test('ML-DSA-44: the vector of torchwood, of a log that signs with it', () => {
+  test('ML-DSA-44: verifies torchwood’s vector of a log that signs with it', () => {
     const file = readFileSync(new URL('../vectors/torchwood.vectors.json', import.meta.url), 'utf8')
     const { vkey, note } = JSON.parse(file) as { vkey: string; note: string }
     const key = parseVkey(vkey)
@@ -56,7 +56,7 @@ describe('cosignatures (c2sp.org/tlog-cosignature)', () => {
     )
   })
 
-  test.each([ed25519, mlDsa])('$key.type: another time, size, origin or name is not what was signed', (signer) => {
+  test.each([ed25519, mlDsa])('$key.type: rejects another time, size, origin or name', (signer) => {
     const own = parseNote(toCosigned(text, [signer])).signatures.at(1) as NoteSignature
     const raw = own.bytes.subarray(8)
     const open = (body: string, timestampS = TIME_S, key = signer.key) =>
@@ -82,14 +82,14 @@ describe('cosignatures (c2sp.org/tlog-cosignature)', () => {
     }
   })
 
-  test('what is no checkpoint is not cosigned, nor are extension lines by ML-DSA-44, which would not cover them', () => {
+  test('rejects a text that is not a checkpoint, and extension lines with ML-DSA-44, which would not cover them', () => {
     const time = { timestampS: TIME_S }
     expect(() => toSignedMessage(ed25519.key, 'a text\n', time)).toThrow(withCode('checkpoint_malformed'))
     expect(() => toSignedMessage(mlDsa.key, `${text}more\n`, time)).toThrow(withCode('checkpoint_malformed'))
     expect(toSignedMessage(ed25519.key, `${text}more\n`, time).length).toBeGreaterThan(0)
   })
 
-  test.each([undefined, 0, -1, 1.5, 2 ** 53])('an Ed25519 cosignature has no time %s', (timestampS) => {
+  test.each([undefined, 0, -1, 1.5, 2 ** 53])('rejects the Ed25519 cosignature time %s', (timestampS) => {
     const time = timestampS === undefined ? {} : { timestampS }
     expect(() => toSignedMessage(ed25519.key, text, time)).toThrow(withCode('note_malformed'))
     expect(() => signNote(text, [{ ...ed25519, ...time }])).toThrow(withCode('note_malformed'))

@@ -1,14 +1,14 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol/core'
 
-/** Why bytes of a log are not what they should be. What each asks of the reader stands beside it. */
+/** Errors about a log's bytes, each with advice for the reader. */
 export type LogErrorCode =
-  /** Distrust the note: it is not a signed note in its one form. */
+  /** Distrust the note: it is not a signed note in canonical form. */
   | 'note_malformed'
-  /** Fix the key: it is no verifier key, or of a kind that is not known here. */
+  /** Fix the key: it is not a verifier key, or has an unknown type. */
   | 'note_key_malformed'
-  /** Distrust the note: no key that is known signed it. */
+  /** Distrust the note: no known key signed it. */
   | 'note_unsigned'
-  /** Distrust the note: it names a key that is known, and that key did not sign it. */
+  /** Distrust the note: it names a known key that did not sign it. */
   | 'note_signature_invalid'
   /** Distrust the log: the text is not a checkpoint. */
   | 'checkpoint_malformed'
@@ -16,17 +16,17 @@ export type LogErrorCode =
   | 'tree_range_invalid'
   /** Distrust the state: a tree of this size has no such frontier. */
   | 'frontier_malformed'
-  /** Distrust the log: this leaf is not where it should be in this tree. */
+  /** Distrust the log: this leaf is not at its stated position in this tree. */
   | 'inclusion_invalid'
   /** Distrust the log: the newer tree does not continue the older. */
   | 'consistency_invalid'
-  /** Distrust the log: a tile, a bundle of entries or the path of one is not in its form. */
+  /** Distrust the log: a tile, a bundle of entries or its path is malformed. */
   | 'tile_malformed'
-  /** Distrust the log: the bytes are no entry of it. */
+  /** Distrust the log: the bytes are not an entry. */
   | 'log_entry_malformed'
-  /** Distrust the proof: the text is not a proof of a log in its one form. */
+  /** Distrust the proof: the text is not a log proof in canonical form. */
   | 'log_proof_malformed'
-  /** Fix the policy: keys and quorum of the witnesses are not in their form. */
+  /** Fix the policy: its keys or quorum are malformed. */
   | 'witness_policy_malformed'
   /** Ask more witnesses, or distrust the log: too few of them cosigned. */
   | 'quorum_missing'

@@ -4,26 +4,26 @@ import { LogError } from './errors.ts'
 import { hashNodes, listTreeNodes } from './treeNodes.ts'
 
 /**
- * What must be known of a tree to append to it: the roots of its complete subtrees, the largest first, one for each bit of the size. Also
- * called a compact range.
+ * The part of a tree that is needed to append to it: the roots of its complete subtrees, the largest first, one for each bit set in the size.
+ * Also called a compact range.
  */
 export type Frontier = { size: number; hashes: readonly Uint8Array[] }
 
-/** Of a tree without leaves. */
+/** The frontier of an empty tree. */
 export const emptyFrontier: Frontier = { size: 0, hashes: [] }
 
-/** Narrows what comes from outside: as many hashes as a tree of this size has. That they are its own only the root shows. */
+/** Narrows untrusted input by the number of hashes for its size. Only comparing the root shows that the hashes are right. */
 export function assertFrontier(value: unknown): asserts value is Frontier {
   const { size, hashes } = readMembers(value, { required: ['size', 'hashes'] }, malformed)
-  if (!isNatural(size) || !Array.isArray(hashes)) throw malformed('no size, or no hashes')
-  if (hashes.length !== listTreeNodes(size).length) throw malformed('a tree of this size has another number of hashes')
+  if (!isNatural(size) || !Array.isArray(hashes)) throw malformed('malformed size or hashes')
+  if (hashes.length !== listTreeNodes(size).length) throw malformed('wrong number of hashes for this size')
   for (const hash of hashes) {
     if (!(hash instanceof Uint8Array) || hash.length !== 32) throw malformed('a hash is not 32 bytes')
   }
 }
 
 /**
- * The frontier after more leaves. The given one does not change.
+ * Returns the frontier after more leaves. Doesn't change the given one.
  *
  * @example
  * const next = appendLeaves(frontier, entries.map(hashLogEntry))
@@ -35,7 +35,7 @@ export function appendLeaves({ size, hashes }: Frontier, leaves: readonly Uint8A
     if (leaf.length !== 32) throw malformed('a leaf is not 32 bytes')
     if (count === Number.MAX_SAFE_INTEGER) throw malformed('the tree is full')
     let node = leaf
-    // Each subtree of the same height on the left is completed by what has come.
+    // Merges subtrees of equal height.
     for (let rest = count; rest % 2 === 1; rest = Math.floor(rest / 2)) {
       node = hashTreeNode(stack.pop() as Uint8Array, node)
     }

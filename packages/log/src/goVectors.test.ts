@@ -9,7 +9,7 @@ import { openNote, signNote } from './openNote.ts'
 import { encodeTile, listTiles, type Tile, toBundlePath, toTilePath } from './tiles.ts'
 import { computeTreeRoot, createConsistencyProof, createInclusionProof, createLeafReader } from './treeProofs.ts'
 
-// Made by golang.org/x/mod/sumdb, as vectors/go/main.go says: what it makes and what we make are the same bytes.
+// Created by golang.org/x/mod/sumdb (see vectors/go/main.go). Our output must be the same bytes.
 type Vectors = {
   notes: { text: string; seeds: string[]; vkeys: string[]; note: string }[]
   trees: {
@@ -27,7 +27,7 @@ const all = Array.from({ length: 600 }, (_, index) => hashTreeLeaf(new TextEncod
 const read = createLeafReader(all)
 const toBase64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 const fromBase64 = (text: string) => Uint8Array.from(Buffer.from(text, 'base64'))
-/** Its paths have the height after the first word. */
+/** In its paths, the height follows the first word. */
 const withoutHeight = (path: string) => path.replace('tile/8/', 'tile/')
 
 describe("Go's checksum database (golang.org/x/mod/sumdb)", () => {
@@ -48,7 +48,7 @@ describe("Go's checksum database (golang.org/x/mod/sumdb)", () => {
     }
   })
 
-  test('trees: the same roots and proofs, and each is accepted', () => {
+  test('trees: the same roots and proofs, and all are accepted', () => {
     for (const { size, root: rootText, inclusions, consistencies } of vectors.trees) {
       const root = fromBase64(rootText)
       expect(toBase64(computeTreeRoot(read, size))).toBe(rootText)
@@ -78,7 +78,7 @@ describe("Go's checksum database (golang.org/x/mod/sumdb)", () => {
     }
   })
 
-  test('paths of tiles, and of entries, which it calls data', () => {
+  test('paths of tiles, and of entries, which Go calls data', () => {
     for (const { level, index, width, path } of vectors.paths) {
       const own = level < 0 ? toBundlePath({ index, width }) : toTilePath({ level, index, width })
       expect(own).toBe(withoutHeight(path).replace('/data/', '/entries/'))

@@ -4,7 +4,7 @@ import vectors from '../vectors/log-v1.vectors.json' with { type: 'json' }
 import torchwood from '../vectors/torchwood.vectors.json' with { type: 'json' }
 import { assertLogged, openNote, parseVkey } from './index.ts'
 
-test('a browser judges proofs, and notes of both kinds of keys, as Node does', () => {
+test('a browser checks proofs and notes of both kinds of keys, as Node does', () => {
   const { log, policy, entries, proofs } = vectors
   const judge = (entry: number, proof: number) =>
     assertLogged(proofs[proof] ?? '', { leaf: fromHex(entries[entry]?.logLeaf ?? ''), log: parseVkey(log), policy })

@@ -18,14 +18,14 @@ const entries: [string, LogEntry][] = [
 ]
 
 describe('entries of the log', () => {
-  test.each(entries)('0x%s: its bytes, its leaf, and the way back', (byte, entry) => {
+  test.each(entries)('0x%s: its bytes and leaf, and a round trip', (byte, entry) => {
     const hex = `${byte}${short}${long}${time}`
     expect(toHex(encodeLogEntry(entry))).toBe(hex)
     expect(decodeLogEntry(fromHex(hex))).toEqual(entry)
     expect(toHex(hashLogEntry(entry))).toBe(createHash('sha256').update(`00${hex}`, 'hex').digest('hex'))
   })
 
-  test('bytes inside a larger buffer are read where they are', () => {
+  test('reads bytes inside a larger buffer', () => {
     const [, entry] = entries[1] as (typeof entries)[number]
     const buffer = new Uint8Array(100).fill(0xff)
     buffer.set(encodeLogEntry(entry), 13)

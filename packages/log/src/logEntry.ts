@@ -2,13 +2,13 @@ import { fromHex, hashTreeLeaf, isHex, isNatural, toHex } from '@countersign/pro
 import { LogError } from './errors.ts'
 
 /*
- * The entries of Countersign's log, `spec/log-v1.md`: a byte that says the kind, 16 and 32 bytes, and a time. All have one length, so
- * none can be read as another.
+ * The entries of Countersign's log, `spec/log-v1.md`: a byte for the kind, 16 and 32 bytes, and a time. All have the same length, so they are
+ * unambiguous.
  */
 
 /**
- * Of a statement: that it was signed and quoted, that it was erased and never left the enclave, or that it was released and its receipt
- * not acknowledged.
+ * About a statement: it was signed and quoted, or erased in the enclave without being released, or released without an acknowledgment of its
+ * receipt.
  */
 export type StatementEntry = {
   kind: 'signature' | 'dropped' | 'unacknowledged'
@@ -48,7 +48,7 @@ export function toLogEntryHex(entry: LogEntry): string {
   return `0${kind}${short}${long}${entry.timeMs.toString(16).padStart(16, '0')}`
 }
 
-/** Reads an entry; `log_entry_malformed` for a kind or length that is not known. */
+/** Parses an entry. Throws `log_entry_malformed` for an unknown kind or length. */
 export function decodeLogEntry(bytes: Uint8Array): LogEntry {
   const kind = readLogEntryKind(bytes)
   const timeMs = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(TIME_AT))
@@ -58,12 +58,12 @@ export function decodeLogEntry(bytes: Uint8Array): LogEntry {
     : { kind, keyId: short, leaf: long, timeMs }
 }
 
-/** The kind of an entry, which is checked as if all of it were read. */
+/** Returns the kind of an entry, after checking all of it. */
 export function readLogEntryKind(bytes: Uint8Array): LogEntry['kind'] {
   const kind = KINDS[bytes[0] ?? KINDS.length]
-  if (bytes.length !== LOG_ENTRY_BYTES || kind === undefined) throw malformed('the kind or the length')
+  if (bytes.length !== LOG_ENTRY_BYTES || kind === undefined) throw malformed('wrong kind or length')
   // Up to 2^53 - 1.
-  if (bytes[TIME_AT] !== 0 || (bytes[TIME_AT + 1] as number) > 0x1f) throw malformed('the time')
+  if (bytes[TIME_AT] !== 0 || (bytes[TIME_AT + 1] as number) > 0x1f) throw malformed('time is out of range')
   return kind
 }
 

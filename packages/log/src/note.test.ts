@@ -75,11 +75,11 @@ describe('notes (c2sp.org/signed-note)', () => {
     expect(() => parseNote(changed)).toThrow(withCode('note_malformed'))
   })
 
-  test('as many signatures as the limit says are read, 16 and more', () => {
+  test('accepts exactly the maximum number of signatures, which is at least 16', () => {
     expect(parseNote(`${text}\n${peterLine.repeat(MAX_NOTE_SIGNATURES)}`).signatures).toHaveLength(65)
   })
 
-  test('what could not be read again is not written', () => {
+  test('rejects writing a note that could not be read again', () => {
     const { signatures } = parseNote(note)
     expect(() => formatNote({ text: 'no newline', signatures })).toThrow(withCode('note_malformed'))
     expect(() => formatNote({ text, signatures: [] })).toThrow(withCode('note_malformed'))
@@ -87,13 +87,13 @@ describe('notes (c2sp.org/signed-note)', () => {
 })
 
 describe('opening a note', () => {
-  test("Go's note is opened with either key, and says by which", () => {
+  test("opens Go’s note with either key, and names the key", () => {
     expect(openNote(note, [peter]).verified.map(({ key }) => key.name)).toEqual(['PeterNeumann'])
     expect(openNote(note, [enoch, peter]).verified.map(({ key }) => key.name)).toEqual(['PeterNeumann', 'EnochRoot'])
     expect(openNote(note, [peter]).text).toBe(text)
   })
 
-  test("a checkpoint of Go's checksum database, which the examples of C2SP are made of, is opened with its key", () => {
+  test("opens a checkpoint of Go’s checksum database, the source of C2SP’s examples, with its key", () => {
     const real = (sofa.split('— witness')[0] as string)
       .replace('example.com/behind-the-sofa\n2', 'go.sum database tree\n2')
       .replace('example.com/behind-the-sofa', 'sum.golang.org')
@@ -102,17 +102,17 @@ describe('opening a note', () => {
     expect(() => openNote(real.replace('20852163', '20852164'), [key])).toThrow(withCode('note_signature_invalid'))
   })
 
-  test('without a signature of a key that is known it stays closed', () => {
+  test('rejects a note without a signature by a known key', () => {
     expect(() => openNote(note, [])).toThrow(withCode('note_unsigned'))
     expect(() => openNote(note, [log.key])).toThrow(withCode('note_unsigned'))
   })
 
-  test('a key under another name, or another key under the name, is unknown', () => {
+  test('ignores a key under another name, and another key under the name', () => {
     expect(() => openNote(note.replaceAll('PeterNeumann', 'PeterNeuman'), [peter])).toThrow(withCode('note_unsigned'))
     expect(() => openNote(`${text}\n${peterLine.replace('x08g', 'x08h')}`, [peter])).toThrow(withCode('note_unsigned'))
   })
 
-  test('a line of a known key that does not hold spoils the note, whatever else holds', () => {
+  test('rejects a note with an invalid line by a known key, even if other lines are valid', () => {
     const broken = peterLine.replace('9UG', '9UH')
     expect(() => openNote(`${text}\n${enochLine}${broken}`, [peter, enoch])).toThrow(withCode('note_signature_invalid'))
     expect(() => openNote(`${text}\n${peterLine}${broken}`, [peter])).toThrow(withCode('note_signature_invalid'))
@@ -120,24 +120,24 @@ describe('opening a note', () => {
     expect(() => openNote(`${text}\n${short}`, [peter])).toThrow(withCode('note_signature_invalid'))
   })
 
-  test('every changed byte of the text is noticed', () => {
+  test('rejects every changed byte of the text', () => {
     for (let index = 0; index < text.length; index++) {
       const changed = `${text.slice(0, index)}#${text.slice(index + 1)}`
       expect(() => openNote(`${changed}\n${peterLine}`, [peter])).toThrow(expect.objectContaining({ name: 'LogError' }))
     }
   })
 
-  test('two keys with one name and id are a fault of the reader', () => {
+  test('rejects two keys with one name and ID', () => {
     expect(() => openNote(note, [peter, peter])).toThrow(withCode('note_key_malformed'))
   })
 
-  test("signing gives Go's bytes", () => {
-    // The secret of note_test.go, after its first byte.
+  test("signing gives Go’s bytes", () => {
+    // The secret of note_test.go, without its first byte.
     const seed = Buffer.from('gQoUAtUUbI2E8kQzMPVAgOv5juF9nHT2JS/F1ccoMXM=', 'base64')
     expect(signNote(text, [createSigner('PeterNeumann', 'ed25519', seed)])).toBe(`${text}\n${peterLine}`)
   })
 
-  test("the note of a log's checkpoint with its witnesses is opened with all keys", () => {
+  test("opens the note of a log’s checkpoint with its witnesses, with all keys", () => {
     const cosigned = toCosigned(toText(5), witnesses)
     const { verified } = openNote(
       cosigned,

@@ -16,7 +16,7 @@ describe('verifier keys (c2sp.org/signed-note)', () => {
     expect(toVkey(parseVkey(text))).toBe(text)
   })
 
-  test('no part of a key is a key', () => {
+  test('rejects every part of a key', () => {
     for (let start = 0; start < vkey.length; start++) {
       for (let end = start; end <= vkey.length; end++) {
         if (start === 0 && end === vkey.length) continue
@@ -25,7 +25,7 @@ describe('verifier keys (c2sp.org/signed-note)', () => {
     }
   })
 
-  test('no changed character is passed over', () => {
+  test('rejects every changed character', () => {
     for (let index = 0; index < vkey.length; index++) {
       const next = String.fromCharCode(vkey.charCodeAt(index) + 1)
       expect(() => parseVkey(`${vkey.slice(0, index)}${next}${vkey.slice(index + 1)}`)).toThrow(
@@ -57,7 +57,7 @@ describe('verifier keys (c2sp.org/signed-note)', () => {
     expect(() => createNoteKey({ ...log.key, ...changed })).toThrow(withCode('note_key_malformed'))
   })
 
-  test('the id covers name and type: one key for two uses has two', () => {
+  test('the ID covers name and type: one key for two uses has two IDs', () => {
     const { publicKey } = log.key
     const ids = [
       createNoteKey({ name: 'a', type: 'ed25519', publicKey }).id,

@@ -5,12 +5,12 @@ import { LogError } from './errors.ts'
 import { isKeyName } from './note.ts'
 
 /**
- * What a key signs: a note's text as it stands (logs), or a checkpoint with a time (witnesses). c2sp.org/signed-note assigns the
- * byte of each.
+ * The types of keys, by the message that they sign: a note's text (logs), or a checkpoint with a time (witnesses). c2sp.org/signed-note
+ * assigns the byte of each.
  */
 export type NoteKeyType = 'ed25519' | 'cosignature-ed25519' | 'cosignature-ml-dsa-44'
 
-/** A public key with its name. The id follows from all of it. */
+/** A public key with its name. The ID is derived from all of it. */
 export type NoteKey = { name: string; type: NoteKeyType; publicKey: Uint8Array; id: string }
 
 const TYPES = {
@@ -19,25 +19,25 @@ const TYPES = {
   'cosignature-ml-dsa-44': { byte: 0x06, length: 1_312 },
 } as const satisfies Record<NoteKeyType, { byte: number; length: number }>
 
-/** A key under a name; `note_key_malformed` for what cannot be one. */
+/** Creates a key with a name. Throws `note_key_malformed` if it is not valid. */
 export function createNoteKey({ name, type, publicKey }: Omit<NoteKey, 'id'>): NoteKey {
   if (!isKeyName(name)) throw malformed('the name is empty, or has spaces or plus signs')
   if (!Object.hasOwn(TYPES, type)) throw malformed('the type is unknown')
   const { length } = TYPES[type]
-  if (publicKey.length !== length) throw malformed(`the key has not ${length} bytes`)
-  // Under a key of small order one signature fits many texts.
-  if (length === 32 && !isEd25519Key(publicKey)) throw malformed('the key is no point of Ed25519, or of small order')
+  if (publicKey.length !== length) throw malformed(`the key does not have ${length} bytes`)
+  // Under a key of small order, one signature fits many texts.
+  if (length === 32 && !isEd25519Key(publicKey)) throw malformed('the key is not a point of Ed25519, or has small order')
   return { name, type, publicKey: Uint8Array.from(publicKey), id: computeKeyId({ name, type, publicKey }) }
 }
 
-/** The id of a key under a name: how a line below a note says whose it is. */
+/** The ID of a key with a name, for the line below a note. */
 export function computeKeyId({ name, type, publicKey }: Omit<NoteKey, 'id'>): string {
   const preimage = concatBytes(new TextEncoder().encode(`${name}\n`), Uint8Array.of(TYPES[type].byte), publicKey)
   return toHex(sha256(preimage).subarray(0, 4))
 }
 
 /**
- * Reads a verifier key, `name+id+base64(type ‖ key)`.
+ * Parses a verifier key, `name+id+base64(type ‖ key)`.
  *
  * @example
  * parseVkey('sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8').name // 'sum.golang.org'
@@ -47,7 +47,7 @@ export function parseVkey(vkey: string): NoteKey {
     typeof vkey === 'string' && vkey.length <= MAX_VKEY ? /^([^+]+)\+([0-9a-f]{8})\+(.+)$/s.exec(vkey) : null
   const [, name = '', id, base64 = ''] = parts ?? []
   const bytes = fromBase64(base64)
-  if (parts === null || bytes === undefined) throw malformed('not name+id+key')
+  if (parts === null || bytes === undefined) throw malformed('expected name+id+key')
   const [type] = (Object.keys(TYPES) as NoteKeyType[]).filter((one) => TYPES[one].byte === bytes[0])
   if (type === undefined) throw malformed('the type is unknown')
   const key = createNoteKey({ name, type, publicKey: bytes.slice(1) })
@@ -55,7 +55,7 @@ export function parseVkey(vkey: string): NoteKey {
   return key
 }
 
-/** The Ed25519 key of a witness, in hex, of its verifier key. Undefined for any other text. */
+/** The hex of the Ed25519 key in a witness's verifier key. Undefined for other text. */
 export function parseWitnessKey(vkey: string): string | undefined {
   try {
     const { type, publicKey } = parseVkey(vkey)
@@ -68,7 +68,7 @@ export function parseWitnessKey(vkey: string): string | undefined {
 
 const MAX_VKEY = 4_096
 
-/** A key as people pass it on. */
+/** Formats a key as a verifier key. */
 export function toVkey({ name, type, publicKey, id }: NoteKey): string {
   return `${name}+${id}+${toBase64(concatBytes(Uint8Array.of(TYPES[type].byte), publicKey))}`
 }

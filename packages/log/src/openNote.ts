@@ -5,17 +5,17 @@ import { formatNote, type Note, type NoteSignature, parseNote } from './note.ts'
 import type { NoteKey } from './noteKey.ts'
 import { toNoteSignature, toSignedMessage } from './signedMessage.ts'
 
-/** A signature that holds, with its key and, if it is a cosignature, its time. */
+/** A valid signature with its key and, if it is a cosignature, its time. */
 export type VerifiedSignature = { key: NoteKey; signature: NoteSignature; timestampS: number | undefined }
 
-/** Whether an Ed25519 key signed a message: the protocol's own check, or a faster one. */
+/** Verifies an Ed25519 signature: the protocol's function, or a faster one. */
 export type VerifyEd25519 = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean
 
 const TIME_BYTES = 8
 
 /**
- * The text of a note that at least one of these keys signed, and by which of them. Lines of other keys are passed over; a line of one
- * of these keys that does not hold spoils the note.
+ * Returns the text of a note that at least one of these keys signed, with their signatures. Ignores lines of other keys. Throws if a line of
+ * one of these keys is invalid.
  *
  * @example
  * const { text } = openNote(note, [parseVkey(vkey)])
@@ -30,15 +30,15 @@ export function openNote(
   for (const signature of signatures) {
     const [key, second] = keys.filter(({ name, id }) => name === signature.name && id === signature.keyId)
     if (key === undefined) continue
-    // Which of the two signed would be a matter of their order.
+    // Otherwise their order would decide which one signed.
     if (second !== undefined) throw new LogError('note_key_malformed', 'two keys with one name and id')
     verified.push(verifySignature(key, text, signature, verify))
   }
-  if (verified.length === 0) throw new LogError('note_unsigned', 'no key that is known signed the note')
+  if (verified.length === 0) throw new LogError('note_unsigned', 'no known key signed the note')
   return { text, verified }
 }
 
-/** The signature with its time; `note_signature_invalid` if the key did not sign this text. */
+/** Returns the signature with its time. Throws `note_signature_invalid` if the key did not sign this text. */
 export function verifySignature(
   key: NoteKey,
   text: string,
@@ -54,7 +54,7 @@ export function verifySignature(
   return { key, signature, timestampS }
 }
 
-/** A text with the signatures of these keys, whose secrets are with the caller. */
+/** Creates a note with signatures by these keys. The caller keeps the secrets. */
 export function signNote(
   text: string,
   signers: readonly { key: NoteKey; sign(message: Uint8Array): Uint8Array; timestampS?: number }[],
@@ -75,7 +75,7 @@ function isSigned(
   try {
     message = toSignedMessage(key, text, timestampS === undefined ? {} : { timestampS })
   } catch (error) {
-    // A cosignature below what is no checkpoint, or without a time.
+    // A cosignature of a text that is not a checkpoint, or without a time.
     if (error instanceof LogError) return false
     throw error
   }
@@ -89,12 +89,12 @@ function isSignedByMlDsa44(publicKey: Uint8Array, signature: Uint8Array, message
   try {
     return ml_dsa44.verify(signature, message, publicKey)
   } catch {
-    // Of another length.
+    // Wrong length.
     return false
   }
 }
 
-/** Undefined for what is too short, or beyond 2^53 - 1. */
+/** Undefined if it is too short, or above 2^53 - 1. */
 function readTime(bytes: Uint8Array): number | undefined {
   if (bytes.length < TIME_BYTES) return undefined
   const time = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0)

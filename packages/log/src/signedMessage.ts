@@ -4,11 +4,11 @@ import { LogError } from './errors.ts'
 import type { NoteSignature } from './note.ts'
 import type { NoteKey, NoteKeyType } from './noteKey.ts'
 
-/** The time of a cosignature, in whole seconds; an Ed25519 signature of the log itself has none. */
+/** The time of a cosignature, in whole seconds. An Ed25519 signature of the log has none. */
 export type SigningTime = { timestampS?: number }
 
 /**
- * What a key signs to sign a text: for a log the text, for a witness the checkpoint in it with a time
+ * The message that a key signs for a text: for a log the text, for a witness the checkpoint in it with a time
  * (c2sp.org/tlog-cosignature).
  *
  * @example
@@ -19,12 +19,12 @@ export function toSignedMessage({ type, name }: NoteKey, text: string, { timesta
   const checkpoint = parseCheckpoint(text)
   const time = assertTime(type, timestampS)
   if (type === 'cosignature-ed25519') return encode(`cosignature/v1\ntime ${time}\n${text}`)
-  // This kind does not cover them: they could be changed below the signature.
+  // This kind doesn't cover extension lines, so they could be changed below the signature.
   if (checkpoint.extensions.length > 0) throw new LogError('checkpoint_malformed', 'extension lines are not signed')
   return toSubtreeMessage(name, checkpoint, time)
 }
 
-/** A signature as a note has it: a cosignature begins with its time. */
+/** Encodes a signature for a note: a cosignature begins with its time. */
 export function toNoteSignature(key: NoteKey, signature: Uint8Array, { timestampS }: SigningTime = {}): NoteSignature {
   const bytes = key.type === 'ed25519' ? signature : concatBytes(toU64be(assertTime(key.type, timestampS)), signature)
   return { name: key.name, keyId: key.id, bytes }
@@ -46,15 +46,15 @@ function toSubtreeMessage(cosigner: string, { origin, size, root }: Checkpoint, 
 /** opaque<1..2^8-1> */
 function toOpaque(bytes: Uint8Array): Uint8Array {
   if (bytes.length < 1 || bytes.length > 255) {
-    throw new LogError('note_key_malformed', 'the name of a cosigner has 1 to 255 bytes')
+    throw new LogError('note_key_malformed', 'the name of a cosigner does not have 1 to 255 bytes')
   }
   return concatBytes(Uint8Array.of(bytes.length), bytes)
 }
 
-/** Of ML-DSA-44 zero says that there is no statement about the time: so logs sign with it. */
+/** With ML-DSA-44, a time of zero means that it states no time. Logs use that. */
 function assertTime(type: NoteKeyType, timestampS: number | undefined): number {
   const isTime = isNatural(timestampS) && (timestampS > 0 || type === 'cosignature-ml-dsa-44')
-  if (!isTime) throw new LogError('note_malformed', 'a cosignature has a time')
+  if (!isTime) throw new LogError('note_malformed', 'a cosignature needs a time')
   return timestampS
 }
 

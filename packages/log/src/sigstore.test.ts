@@ -8,7 +8,7 @@ import { formatCheckpoint, parseCheckpoint } from './checkpoint.ts'
 import { openNote, signNote } from './openNote.ts'
 import { createInclusionProof, createLeafReader } from './treeProofs.ts'
 
-// sigstore-js has its own reader of checkpoints and inclusion proofs. Its package exports neither, so its files are loaded as they lie.
+// sigstore-js has an independent reader of checkpoints and inclusion proofs. Its package doesn't export it, so the files are loaded directly.
 const require = createRequire(import.meta.url)
 const { verifyCheckpoint } = require('@sigstore/verify/dist/tlog/checkpoint.js')
 const { verifyMerkleInclusion } = require('@sigstore/verify/dist/tlog/merkle.js')
@@ -64,7 +64,7 @@ describe('sigstore-js (@sigstore/verify)', () => {
     for (const one of right) expect([sigstoreAccepts(one), weAccept(one)]).toEqual([true, true])
   })
 
-  test('refuses what we refuse', () => {
+  test('rejects the same proofs as our code', () => {
     for (const one of right) {
       const [first = new Uint8Array(32), ...rest] = one.proof
       for (const wrong of [

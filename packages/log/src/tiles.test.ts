@@ -26,7 +26,7 @@ import {
 const malformed = withCode('tile_malformed')
 
 describe('tiles (c2sp.org/tlog-tiles)', () => {
-  test('a tree of 70,000 has the tiles that the specification counts', () => {
+  test('a tree of 70,000 has as many tiles as the specification counts', () => {
     const tiles = listTiles({ size: 70_000 })
     const count = (level: number, isFull: boolean) =>
       tiles.filter((tile) => tile.level === level && (tile.width === 256) === isFull).length
@@ -37,7 +37,7 @@ describe('tiles (c2sp.org/tlog-tiles)', () => {
     expect(listTiles({ size: 256 }).map(toTilePath)).toEqual(['tile/0/000', 'tile/1/000.p/1'])
   })
 
-  test('written as the tree grows, by steps of any length, they are all of its tiles', () => {
+  test('writing them as the tree grows, in steps of any length, gives all tiles', () => {
     const written = new Map<string, Tile>()
     for (const [fromSize, size] of [
       [0, 1],
@@ -53,7 +53,7 @@ describe('tiles (c2sp.org/tlog-tiles)', () => {
     }
   })
 
-  test('proofs made from tiles are those made from leaves', () => {
+  test('proofs from tiles equal proofs from leaves', () => {
     const size = 600
     const list = leaves(size)
     const fromLeaves = createLeafReader(list)
@@ -133,7 +133,7 @@ describe('tiles (c2sp.org/tlog-tiles)', () => {
     expect(() => parseTilePath(path)).toThrow(malformed)
   })
 
-  test('a tile has exactly its width', () => {
+  test('rejects a tile of another width', () => {
     const hashes = leaves(5)
     expect(decodeTile(encodeTile(hashes), 5)).toEqual(hashes)
     for (const width of [0, 4, 6, 257, -1, 1.5]) expect(() => decodeTile(encodeTile(hashes), width)).toThrow(malformed)
@@ -143,7 +143,7 @@ describe('tiles (c2sp.org/tlog-tiles)', () => {
     expect(() => encodeTile([new Uint8Array(31)])).toThrow(malformed)
   })
 
-  test('sizes that run backwards have no tiles', () => {
+  test('rejects sizes out of order', () => {
     expect(() => listTiles({ size: 5, fromSize: 6 })).toThrow(malformed)
     expect(() => listTiles({ size: -1 })).toThrow(malformed)
     expect(() => toTile({ level: 0, index: 5 }, 5)).toThrow(malformed)
@@ -153,7 +153,7 @@ describe('tiles (c2sp.org/tlog-tiles)', () => {
 describe('bundles of entries', () => {
   const entries = [Uint8Array.of(), Uint8Array.of(1), new Uint8Array(300).fill(2), new Uint8Array(65_535).fill(3)]
 
-  test('each entry stands after its length', () => {
+  test('each entry follows its length', () => {
     const bytes = encodeBundle(entries)
     expect(toHex(bytes.subarray(0, 7))).toBe('0000000101012c')
     expect(decodeBundle(bytes, 4)).toEqual(entries)
@@ -164,18 +164,18 @@ describe('bundles of entries', () => {
     ['more entries than its width', 3],
     ['a width of nothing', 0],
     ['a width beyond a tile', 257],
-  ])('refused: %s', (_, width) => {
+  ])('rejects %s', (_, width) => {
     expect(() => decodeBundle(encodeBundle(entries), width)).toThrow(malformed)
   })
 
-  test('a bundle that is cut off anywhere is refused', () => {
+  test('rejects a bundle that is cut off anywhere', () => {
     const bytes = encodeBundle(entries.slice(0, 3))
     for (let length = 0; length < bytes.length; length++) {
       expect(() => decodeBundle(bytes.subarray(0, length), 3)).toThrow(malformed)
     }
   })
 
-  test('an entry of 65,536 bytes, no entries and 257 are refused', () => {
+  test('rejects an entry of 65,536 bytes, no entries and 257 entries', () => {
     expect(() => encodeBundle([new Uint8Array(65_536)])).toThrow(malformed)
     expect(() => encodeBundle([])).toThrow(malformed)
     expect(() => encodeBundle(Array.from({ length: 257 }, () => Uint8Array.of()))).toThrow(malformed)

@@ -4,22 +4,23 @@ import type { TreeNode } from './treeNodes.ts'
 import type { ReadNode } from './treeProofs.ts'
 
 /*
- * Tiles, c2sp.org/tlog-tiles: hashes of one level, 256 side by side. Level 0 has the leaf hashes, and each hash of a level above is the
- * root of a full tile below.
+ * Tiles, c2sp.org/tlog-tiles: up to 256 hashes of one level. Level 0 has the leaf hashes, and each hash of a higher level is the root of a
+ * full
+ * tile below.
  */
 
 export const TILE_WIDTH = 256
-/** How many levels of the tree one level of tiles stands for. */
+/** The number of tree levels per level of tiles. */
 export const TILE_HEIGHT = 8
 
-/** `width` is 256 for a full tile, and 1 to 255 for the one at the right edge of its tree. */
+/** `width` is 256 for a full tile, and 1 to 255 for a partial tile at the right edge. */
 export type Tile = { level: number; index: number; width: number }
 
-/** Entries of the leaves of the tile of level 0 with the same index and width. */
+/** The entries for the leaves of the level 0 tile with the same index and width. */
 export type EntryBundle = { index: number; width: number }
 
 /**
- * The tiles of a tree of `size` that a tree of `fromSize` does not have: what is to be written after new entries.
+ * The tiles that a tree of `size` has in addition to those of `fromSize`, to be written after new entries.
  *
  * @example
  * listTiles({ size: 70_000 }).length // 273 + 1 of level 0, 1 + 1 of level 1, 1 of level 2
@@ -38,21 +39,21 @@ export function listTiles({ size, fromSize = 0 }: { size: number; fromSize?: num
   return tiles
 }
 
-/** The tile that a node of a tree of this size is read from: it is in it, or a root of hashes in it. */
+/** The tile with a node of a tree of this size: the tile contains the node, or the hashes below it. */
 export function toTile({ level, index }: TreeNode, size: number): Tile {
   const isComplete = isNatural(level) && isNatural(index) && isNatural(size) && (index + 1) * 2 ** level <= size
-  if (!isComplete) throw malformed('a tree of this size has no such node')
+  if (!isComplete) throw malformed('a tree of this size does not have this node')
   const tileLevel = Math.floor(level / TILE_HEIGHT)
   const tileIndex = Math.floor((index * 2 ** (level % TILE_HEIGHT)) / TILE_WIDTH)
   return { level: tileLevel, index: tileIndex, width: toWidth(countHashes(size, tileLevel), tileIndex) }
 }
 
-/** Nodes of a tree of this size, from its tiles. They are as true as the tiles: compare a root with that of a checkpoint. */
+/** Reads nodes of a tree of this size from its tiles. Tiles are untrusted: compare a root with a checkpoint. */
 export function createTileReader(readTile: (tile: Tile) => Uint8Array, size: number): ReadNode {
   return (node) => {
     const tile = toTile(node, size)
     const bytes = readTile(tile)
-    if (bytes.length !== tile.width * HASH_BYTES) throw malformed('the tile has another width')
+    if (bytes.length !== tile.width * HASH_BYTES) throw malformed('the tile has the wrong width')
     const count = 2 ** (node.level % TILE_HEIGHT)
     const first = (node.index * count) % TILE_WIDTH
     return hashTree(decodeTile(bytes.subarray(first * HASH_BYTES, (first + count) * HASH_BYTES), count))
@@ -68,13 +69,13 @@ export function encodeTile(hashes: readonly Uint8Array[]): Uint8Array<ArrayBuffe
 
 export function decodeTile(bytes: Uint8Array, width: number): Uint8Array<ArrayBuffer>[] {
   if (!isWidth(width)) throw malformed('a width is a number from 1 to 256')
-  if (bytes.length !== width * HASH_BYTES) throw malformed('the tile has another width')
+  if (bytes.length !== width * HASH_BYTES) throw malformed('the tile has the wrong width')
   return Array.from({ length: width }, (_, index) =>
     Uint8Array.from(bytes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES)),
   )
 }
 
-/** Each entry after its length, u16be. */
+/** Each entry with its length as a u16be prefix. */
 export function encodeBundle(entries: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   if (entries.length < 1 || entries.length > TILE_WIDTH) throw malformed('a bundle has 1 to 256 entries')
   if (entries.some(({ length }) => length > 0xffff)) throw malformed('an entry has more than 65,535 bytes')
@@ -97,7 +98,7 @@ export function decodeBundle(bytes: Uint8Array, width: number): Uint8Array<Array
   return entries
 }
 
-/** `tile/<L>/<N>[.p/<W>]`, below the prefix of the log. */
+/** `tile/<L>/<N>[.p/<W>]`, below the log's prefix. */
 export function toTilePath({ level, index, width }: Tile): string {
   return `tile/${level}/${toPlace({ index, width })}`
 }
@@ -107,7 +108,7 @@ export function toBundlePath(bundle: EntryBundle): string {
   return `tile/entries/${toPlace(bundle)}`
 }
 
-/** Which tile or bundle a path asks for; `tile_malformed` for any other spelling. */
+/** Parses the path of a tile or bundle. Throws `tile_malformed` for any other spelling. */
 export function parseTilePath(path: string): ({ kind: 'tile' } & Tile) | ({ kind: 'entries' } & EntryBundle) {
   const [, level = '', index = '', width = '256'] =
     /^tile\/([0-9]{1,2}|entries)\/((?:x[0-9]{3}\/){0,5}[0-9]{3})(?:\.p\/([0-9]{1,3}))?$/.exec(path) ?? []
@@ -116,14 +117,14 @@ export function parseTilePath(path: string): ({ kind: 'tile' } & Tile) | ({ kind
     level === 'entries'
       ? { kind: 'entries' as const, ...place }
       : { kind: 'tile' as const, level: Number(level), ...place }
-  // A second spelling of one tile would be a second thing to cache.
+  // A second spelling of a tile would be cached separately.
   const isExact = (parsed.kind === 'tile' ? toTilePath(parsed) : toBundlePath(parsed)) === path
   const isInRange = isNatural(place.index) && isWidth(place.width) && (parsed.kind === 'entries' || parsed.level <= 63)
-  if (!isExact || !isInRange) throw malformed('no path of a tile')
+  if (!isExact || !isInRange) throw malformed('not the path of a tile')
   return parsed
 }
 
-/** The index in groups of three digits, all but the last after an x: 1234067 is x001/x234/067. */
+/** The index in groups of three digits, with an x before all but the last: 1234067 is x001/x234/067. */
 function toPlace({ index, width }: EntryBundle): string {
   const digits = String(index).padStart(Math.ceil(String(index).length / 3) * 3, '0')
   const groups = digits.match(/.{3}/g) ?? []
@@ -131,7 +132,7 @@ function toPlace({ index, width }: EntryBundle): string {
   return width === TILE_WIDTH ? path : `${path}.p/${width}`
 }
 
-/** How many complete hashes a tree of this size has in the tiles of a level. */
+/** The number of complete hashes in the tiles of a level, for a tree of this size. */
 function countHashes(size: number, level: number): number {
   return Math.floor(size / TILE_WIDTH ** level)
 }

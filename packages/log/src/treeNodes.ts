@@ -6,22 +6,20 @@ export type TreeNode = { level: number; index: number }
 
 export type Range = { start: number; end: number }
 
-/*
- * Sizes go to 2^53 - 1: divisions and powers, not shifts, which end at 32 bits.
- */
+/* Sizes are up to 2^53 - 1. Uses divisions and powers, because shifts are limited to 32 bits. */
 
-/** From the largest subtree to the smallest: the nodes that the tree of a size ends in. */
+/** The complete subtrees of a tree of this size, the largest first. */
 export function listTreeNodes(size: number): TreeNode[] {
   if (!isNatural(size)) throw outside()
   return listRangeNodes({ start: 0, end: size })
 }
 
-/** Of such subtrees, larger ones first, the root of the whole. */
+/** The root of a tree from its complete subtrees, the largest first. */
 export function hashNodes(hashes: readonly Uint8Array[]): Uint8Array {
   return hashes.toReversed().reduce((right, left) => hashTreeNode(left, right))
 }
 
-/** A range of a proof begins where a subtree at least as large as itself begins, so the largest complete subtree always comes first. */
+/** A range of a proof starts where a subtree of at least its size starts, so its largest complete subtree comes first. */
 export function listRangeNodes({ start, end }: Range): TreeNode[] {
   const nodes: TreeNode[] = []
   for (let at = start; at < end; ) {
@@ -35,5 +33,5 @@ export function listRangeNodes({ start, end }: Range): TreeNode[] {
 }
 
 export function outside() {
-  return new LogError('tree_range_invalid', 'the tree has no such leaf or size')
+  return new LogError('tree_range_invalid', 'the tree does not have this leaf or size')
 }

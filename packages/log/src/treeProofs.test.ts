@@ -58,7 +58,7 @@ const roots = Array.from({ length: MOST + 1 }, (_, size) => naiveRoot(all.slice(
 const rootOf = (size: number) => roots[size] as Uint8Array
 
 describe('proofs (RFC 6962 §2.1)', () => {
-  test('every leaf of every size up to 40: root and path as the RFC has them, and the path is accepted', () => {
+  test('for every leaf of every size up to 40, root and path match the RFC, and the path is accepted', () => {
     for (let size = 1; size <= MOST; size++) {
       expect(toHex(computeTreeRoot(read, size))).toBe(toHex(rootOf(size)))
       for (let index = 0; index < size; index++) {
@@ -69,7 +69,7 @@ describe('proofs (RFC 6962 §2.1)', () => {
     }
   })
 
-  test('every pair of sizes up to 40: the proof as the RFC has it, and it is accepted', () => {
+  test('for every pair of sizes up to 40, the proof matches the RFC and is accepted', () => {
     for (let size = 1; size <= MOST; size++) {
       for (let oldSize = 1; oldSize <= size; oldSize++) {
         const proof = createConsistencyProof(read, { oldSize, size })
@@ -79,7 +79,7 @@ describe('proofs (RFC 6962 §2.1)', () => {
     }
   })
 
-  test('a proof fits no other pair of sizes, no other root, and with no hash missing, more or other', () => {
+  test('rejects a proof for another pair of sizes or another root, and with a missing, extra or changed hash', () => {
     for (const [oldSize, size] of [
       [1, 2],
       [3, 7],
@@ -114,7 +114,7 @@ describe('proofs (RFC 6962 §2.1)', () => {
     }
   })
 
-  test('a leaf is nowhere else, and with no hash missing, more or other', () => {
+  test('rejects a leaf at another index, and with a missing, extra or changed hash', () => {
     const size = 21
     for (let index = 0; index < size; index++) {
       const proof = createInclusionProof(read, { index, size })
@@ -137,7 +137,7 @@ describe('proofs (RFC 6962 §2.1)', () => {
     }
   })
 
-  test('an empty tree is continued by any, with an empty proof; a tree of one size by itself alone', () => {
+  test('every tree continues the empty tree, with an empty proof; a tree of the same size must be equal', () => {
     const empty = { oldSize: 0, oldRoot: emptyRoot, size: 5, root: rootOf(5), proof: [] }
     assertConsistency(empty)
     assertConsistency({ ...empty, size: 0, root: emptyRoot })
@@ -159,11 +159,11 @@ describe('proofs (RFC 6962 §2.1)', () => {
     { index: 0, size: 0 },
     { index: 0.5, size: 5 },
     { index: 0, size: 2 ** 53 },
-  ])('there is no proof of leaf $index of $size', (parameters) => {
+  ])('rejects leaf $index of $size', (parameters) => {
     expect(() => createInclusionProof(read, parameters)).toThrow(withCode('tree_range_invalid'))
   })
 
-  test('nor from a larger size to a smaller, nor of leaves that are not at hand', () => {
+  test('rejects a larger size before a smaller one, and missing leaves', () => {
     expect(() => createConsistencyProof(read, { oldSize: 6, size: 5 })).toThrow(withCode('tree_range_invalid'))
     expect(() => computeTreeRoot(read, MOST + 1)).toThrow(withCode('tree_range_invalid'))
     expect(() => computeTreeRoot(read, -1)).toThrow(withCode('tree_range_invalid'))
@@ -172,7 +172,7 @@ describe('proofs (RFC 6962 §2.1)', () => {
 })
 
 describe('trees of any size up to 2^53 - 1', () => {
-  // All leaves are one, so a node of any level is known.
+  // All leaves are equal, so every node can be computed.
   const levels = [sha256(Uint8Array.of(9))]
   for (let level = 1; level <= 53; level++) {
     const below = levels[level - 1] as Uint8Array
@@ -181,7 +181,7 @@ describe('trees of any size up to 2^53 - 1', () => {
   const readEqual: ReadNode = ({ level }) => levels[level] as Uint8Array
   const sizes = [2 ** 31 - 1, 2 ** 32, 2 ** 32 + 1, 2 ** 40 + 12_345, 2 ** 52 + 1, Number.MAX_SAFE_INTEGER]
 
-  test.each(sizes)('%s: proofs are made and accepted, and the frontier has the same root', (size) => {
+  test.each(sizes)('%s: creates and accepts proofs, and the frontier has the same root', (size) => {
     const root = computeTreeRoot(readEqual, size)
     for (const index of [0, 1, 2 ** 31 - 1, Math.floor(size / 2), size - 2, size - 1]) {
       if (index >= size) continue
@@ -209,7 +209,7 @@ describe('trees of any size up to 2^53 - 1', () => {
     }
   })
 
-  test('what has to be read for a proof is a few nodes, and all of them are complete', () => {
+  test('a proof needs only a few nodes, all of them complete', () => {
     const size = 2 ** 40 + 12_345
     for (const node of [
       ...listInclusionNodes({ index: 2 ** 39, size }),
@@ -222,7 +222,7 @@ describe('trees of any size up to 2^53 - 1', () => {
 })
 
 describe('the frontier', () => {
-  test('leaf by leaf, or many at once, it has the root of the tree, and as many hashes as its size has bits', () => {
+  test('leaf by leaf or in one step, it has the tree’s root, and one hash per bit set in its size', () => {
     let frontier = emptyFrontier
     const list = leaves(300)
     expect(computeFrontierRoot(frontier)).toEqual(Uint8Array.from(emptyRoot))
@@ -252,7 +252,7 @@ describe('the frontier', () => {
     expect(() => assertFrontier(value)).toThrow(withCode('frontier_malformed'))
   })
 
-  test('a leaf of another length is refused', () => {
+  test('rejects a leaf of another length', () => {
     expect(() => appendLeaves(frontier, [new Uint8Array(33)])).toThrow(withCode('frontier_malformed'))
   })
 })

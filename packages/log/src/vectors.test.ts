@@ -9,11 +9,11 @@ import { assertLogged, openWitnessStatement, parseCheckpoint, parseNote, parseVk
 const file = readFileSync(new URL('../vectors/log-v1.vectors.json', import.meta.url), 'utf8')
 const vectors = JSON.parse(file) as ReturnType<typeof createVectors>
 
-test('the file is what the script makes, to the byte', () => {
+test('the file has exactly the script’s output', () => {
   expect(file).toBe(toVectorFile(createVectors()))
 })
 
-test('every entry is in the log, and under no proof but its own', () => {
+test('every entry is in the log, with no other entry’s proof', () => {
   const trust = { log: parseVkey(vectors.log), policy: vectors.policy }
   for (const [index, { logLeaf }] of vectors.entries.entries()) {
     for (const [at, proof] of vectors.proofs.entries()) {
@@ -58,7 +58,7 @@ describe('statements of witnesses', () => {
   })
 })
 
-// From here on the file is held against node:crypto, not against the code that made it.
+// From here on, node:crypto checks the file, not the code that wrote it.
 
 const sha256 = (...parts: (Uint8Array | string)[]) =>
   createHash('sha256')
@@ -78,7 +78,7 @@ function rootOf(leaves: readonly Buffer[]): Buffer {
   return sha256(one, rootOf(leaves.slice(0, k)), rootOf(leaves.slice(k)))
 }
 
-test('leaves are SHA-256 of a zero byte and the entry, roots those of RFC 6962, signatures Ed25519 over the text', () => {
+test('leaves are SHA-256 of a zero byte and the entry, roots follow RFC 6962, signatures are Ed25519 over the text', () => {
   const leaves = vectors.entries.map(({ bytes }) => sha256(Uint8Array.of(0), Buffer.from(bytes, 'hex')))
   expect(leaves.map((leaf) => leaf.toString('hex'))).toEqual(vectors.entries.map(({ logLeaf }) => logLeaf))
   const key = toKey(Buffer.from(vectors.log.split('+').slice(2).join('+'), 'base64').subarray(1).toString('hex'))
@@ -91,12 +91,12 @@ test('leaves are SHA-256 of a zero byte and the entry, roots those of RFC 6962, 
   }
 })
 
-test('the key of a log is HKDF over tag, zero and origin; its name is the origin', () => {
+test('a log’s key is HKDF over tag, zero and origin, and its name is the origin', () => {
   const hmac = (key: Uint8Array, ...parts: Uint8Array[]) =>
     createHmac('sha256', key).update(Buffer.concat(parts)).digest()
   for (const { rootSecret, origin, info, seed, vkey } of vectors.derivedKeys) {
     expect(info).toBe(Buffer.from(`countersign/log/v1\0${origin}`).toString('hex'))
-    // RFC 5869 with an empty salt: zeros of the length of the hash.
+    // RFC 5869 with an empty salt: zeros in the length of the hash.
     const extracted = hmac(new Uint8Array(32), Buffer.from(rootSecret, 'hex'))
     expect(seed).toBe(hmac(extracted, Buffer.from(info, 'hex'), one).toString('hex'))
     const der = Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex')

@@ -47,7 +47,7 @@ describe('a witness policy', () => {
 })
 
 describe('a cosigned checkpoint', () => {
-  test('a check of signatures that the caller gives is the one that decides, and sees only lines of the witnesses', () => {
+  test('uses the caller’s signature check, and only for the witnesses’ lines', () => {
     const note = parseNote(toCosigned(text, [w1, stranger, w2]))
     const asked: string[] = []
     const allow = (key: Uint8Array, signature: Uint8Array, message: Uint8Array) => {
@@ -59,7 +59,7 @@ describe('a cosigned checkpoint', () => {
     expect(() => findCosignatures(note, keys, () => false)).toThrow(withCode('note_signature_invalid'))
   })
 
-  test('a quorum is enough, and cosignatures come in the order of the policy', () => {
+  test('a quorum is enough, and cosignatures are in the order of the policy', () => {
     const { checkpoint, cosignatures } = assertCosigned(toCosigned(text, [w3, stranger, w1]), trust)
     expect(checkpoint).toMatchObject({ origin, size: 9 })
     expect(cosignatures.map(({ witness }) => witness)).toEqual([keys[0], keys[2]])
@@ -79,14 +79,14 @@ describe('a cosigned checkpoint', () => {
     expect(() => assertCosigned(toCosigned(text, cosigners), trust)).toThrow(withCode('quorum_missing'))
   })
 
-  test('a witness that changed its name is the same witness, and counts once', () => {
+  test('a witness with a new name is the same witness, and counts once', () => {
     const renamed = createSigner('new-name.example', 'cosignature-ed25519', hash('w1.example'))
     expect(assertCosigned(toCosigned(text, [renamed, w2]), trust).cosignatures).toHaveLength(2)
     expect(() => assertCosigned(toCosigned(text, [w1, renamed]), trust)).toThrow(withCode('quorum_missing'))
   })
 
-  test('a witness whose id is that of another under the name that it chose counts as itself, and spoils nothing', () => {
-    // Found by trying: SHA-256 of these texts are seeds of keys with one id under one name.
+  test('a witness with a name that gives it another witness’s key ID counts as itself, and breaks nothing', () => {
+    // Found by trial: SHA-256 of these texts are seeds of keys with the same ID under one name.
     const [one, two] = ['k1887', 'k81493'].map((seed) =>
       createSigner('witness.example', 'cosignature-ed25519', hash(seed)),
     )
@@ -103,19 +103,19 @@ describe('a cosigned checkpoint', () => {
     expect(() => findCosignatures({ ...forged, text }, both)).toThrow(withCode('note_signature_invalid'))
   })
 
-  test('of two cosignatures of one witness the newer counts', () => {
+  test('the newer of two cosignatures by one witness counts', () => {
     const note = signNote(text, [log, { ...w1, timestampS: 5 }, { ...w1, timestampS: 9 }, { ...w1, timestampS: 7 }])
     expect(findCosignatures(parseNote(note), keys).map(({ timestampS }) => timestampS)).toEqual([9])
   })
 
-  test('a cosignature of another tree spoils the note', () => {
+  test('rejects a note with a cosignature of another tree', () => {
     const [own] = toCosigned(toText(9, 'fork')).split('\n\n')
     const lines = toCosigned(text, [w1, w2]).split('\n\n')[1]?.split('\n').slice(1).join('\n')
     const forked = `${toCosigned(`${own}\n`)}${lines}`
     expect(() => assertCosigned(forked, trust)).toThrow(withCode('note_signature_invalid'))
   })
 
-  test('without the signature of the log itself, or by the log of another origin, nothing counts', () => {
+  test('rejects a note without the log’s signature, or of another origin’s log', () => {
     const bare = signNote(
       text,
       witnesses.map((signer) => ({ ...signer, timestampS: TIME_S })),
@@ -127,7 +127,7 @@ describe('a cosigned checkpoint', () => {
     expect(assertCosigned(both, trust).checkpoint.size).toBe(9)
   })
 
-  test('what is kept of it is one text: the log, then the witnesses in the order of the policy', () => {
+  test('the arranged checkpoint has the log’s signature, then the witnesses’ in the order of the policy', () => {
     const arranged = [
       [w2, stranger, w1],
       [w1, w2],
@@ -147,7 +147,7 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
   const leaf = all[index] as Uint8Array
   const judged = { leaf, ...trust }
 
-  test('its lines are those of the specification', () => {
+  test('has the lines of the specification', () => {
     expect(whole).toBe(
       `c2sp.org/tlog-proof@v1\nindex 4\n${proof.map((one) => `${Buffer.from(one).toString('base64')}\n`).join('')}\n${checkpoint}`,
     )
@@ -158,11 +158,11 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
     expect(parseTlogProof(text)).toEqual({ index, proof, checkpoint, extra })
   })
 
-  test('an entry with its proof is in the log', () => {
+  test('shows that an entry is in the log', () => {
     expect(assertLogged(whole, judged)).toMatchObject({ index, checkpoint: { size: 9 } })
   })
 
-  test('the only leaf of a tree has a proof without hashes', () => {
+  test('has no hashes for the only leaf of a tree', () => {
     const one = formatTlogProof({ index: 0, proof: [], checkpoint: toCosigned(toText(1), [w1, w2]) })
     expect(assertLogged(one, { ...judged, leaf: all[0] as Uint8Array }).index).toBe(0)
   })
@@ -204,7 +204,7 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
     expect(() => assertLogged(changed, judged)).toThrow(withCode(code))
   })
 
-  test('of another leaf it proves nothing', () => {
+  test('rejects another leaf', () => {
     expect(() => assertLogged(whole, { ...judged, leaf: all[5] as Uint8Array })).toThrow(withCode('inclusion_invalid'))
   })
 })
@@ -222,7 +222,7 @@ describe('the times of a quorum', () => {
     )
   const fill = (length: number, time: number) => Array.from({ length }, () => time)
 
-  test.each(policies)('$quorum of $length: as many as may lie cannot hold back the time that is shown', (policy) => {
+  test.each(policies)('$quorum of $length: the tolerated liars cannot hold back the shown time', (policy) => {
     const { length, quorum } = policy
     const liars = 2 * quorum - length - 1
     for (let cosigned = quorum; cosigned <= length; cosigned++) {
@@ -230,14 +230,14 @@ describe('the times of a quorum', () => {
     }
   })
 
-  test.each(policies)('$quorum of $length: who could not stop the log by silence cannot push the time', (policy) => {
+  test.each(policies)('$quorum of $length: too few witnesses to block the log cannot push the time forward', (policy) => {
     const { length, quorum } = policy
     const liars = Math.min(2 * quorum - length - 1, length - quorum)
     const honest = fill(quorum - liars, 100)
     expect(read([...fill(liars, 900), ...honest], policy)).toEqual({ passedS: 100, shownS: 100 })
   })
 
-  test('of three the second has passed, and the newest is shown', () => {
+  test('of three, the second time has passed, and the newest is shown', () => {
     expect(read([20, 40, 30], { length: 3, quorum: 2 })).toEqual({ passedS: 30, shownS: 40 })
   })
 })

@@ -5,38 +5,40 @@ import { computeKeyId, type NoteKey } from './noteKey.ts'
 import { type VerifiedSignature, type VerifyEd25519, verifySignature } from './openNote.ts'
 
 /**
- * Whose cosignatures count, and how many are enough. By their keys alone: the name of a witness is not under its signature, and it may
- * change.
+ * The witnesses whose cosignatures count, and their quorum. Witnesses are identified only by key, because the signature doesn't cover the
+ * name,
+ * which may change.
  */
 export type WitnessPolicy = {
-  /** Ed25519 keys, 32 bytes of hex, each once. */
+  /** Ed25519 keys, 32 bytes of hex, without duplicates. */
   witnesses: readonly string[]
-  /** More than half of them: then two histories cannot both have their quorum unless a witness cosigns both. */
+  /** A majority of them. Two histories can't both have a quorum unless a witness cosigns both. */
   quorum: number
 }
 
-/** A cosignature that counts. */
+/** A valid cosignature of a witness. */
 export type Cosignature = VerifiedSignature & { witness: string; timestampS: number }
 
 export function assertWitnessPolicy(value: WitnessPolicy): void {
   const { witnesses, quorum } = value
   const isList = Array.isArray(witnesses) && witnesses.length >= 1 && witnesses.length <= MAX_WITNESSES
   if (!isList || new Set(witnesses).size !== witnesses.length)
-    throw malformed(`1 to ${MAX_WITNESSES} witnesses, each once`)
+    throw malformed(`expected 1 to ${MAX_WITNESSES} different witnesses`)
   if (!witnesses.every((key) => isHex(key, 32) && isEd25519Key(fromHex(key)))) throw malformed('a key is not Ed25519')
   if (!isMajority(quorum, witnesses.length)) throw malformed('the quorum is not a majority of the witnesses')
 }
 
-/** Whether enough of a policy's witnesses are among these keys. Other keys count for nothing, and none counts twice. */
+/** Whether the keys include a quorum of the policy's witnesses. Ignores other keys and duplicates. */
 export function isSatisfied({ witnesses, quorum }: WitnessPolicy, keys: Iterable<string>): boolean {
   const given = new Set(keys)
   return witnesses.filter((witness) => given.has(witness)).length >= quorum
 }
 
 /**
- * The cosignatures of these witnesses below a note, in the order of the list; of several of one witness the newest. The keys are those of
- * a policy that was judged. Ids have four bytes, and a witness may look for a name under which its own is that of another: a line counts for
- * the key under which it holds, and spoils the note only if there is none.
+ * The cosignatures of these witnesses below a note, in the order of the list, each witness's newest. The keys must come from a checked
+ * policy.
+ * Key IDs have only four bytes, and a witness may choose a name that gives it another's ID. So a line counts for the first key that verifies
+ * it, and fails only if none does.
  */
 export function findCosignatures(
   { text, signatures }: Note,
@@ -61,18 +63,19 @@ export function findCosignatures(
   return witnesses.flatMap((witness) => newest.get(witness) ?? [])
 }
 
-/** What the times of a quorum's cosignatures say about the time that it is, in seconds. */
+/** Bounds on the current time from a quorum's cosignatures, in seconds. */
 type QuorumTimes = {
-  /** This time has passed: a whole quorum says so, and fewer cannot push it. */
+  /** A time that has passed: a whole quorum says so, and fewer witnesses can't push it forward. */
   passedS: number
-  /** The time that witnesses show, and that liars cannot hold back. No earlier than the other. */
+  /** The time that witnesses show, which liars can't hold back. Never earlier than the other. */
   shownS: number
 }
 
 /**
- * Reads the times of cosignatures of which there is a quorum. Two quorums have 2q − n witnesses in common, so one fewer may lie, and of any
- * quorum n − q + 1 are honest: with the newest first, the time at place n − q is no earlier than all of theirs, and the one at place
- * 2q − n − 1 no later. Of the two the newer counts: more than n − q who date ahead could as well keep silent.
+ * Reads the times of a quorum's cosignatures. Two quorums have 2q − n witnesses in common, so one fewer may lie, and n − q + 1 of any
+ * quorum are honest. With the newest first, the time at index n − q is not earlier than the oldest honest one, and the time at index 2q − n −
+ * 1 is
+ * not later than the newest honest one. Uses the newer of the two: more than n − q liars could withhold their cosignatures anyway.
  */
 export function readQuorumTimes(
   cosignatures: readonly { timestampS: number }[],
@@ -82,7 +85,7 @@ export function readQuorumTimes(
   return { passedS: times[quorum - 1] ?? 0, shownS: times[Math.min(2 * quorum - length - 1, length - quorum)] ?? 0 }
 }
 
-/** By the first of these keys under which it holds; throws for the last where it holds under none. */
+/** Returns the cosignature by the first of these keys that verifies it. Throws the last key's error if none does. */
 function verifyByOne(
   keys: readonly NoteKey[],
   text: string,

@@ -94,7 +94,7 @@ export function openWitnessStatement(
   if (checkpoint === null) return { witness, known: undefined }
   const note = parseNote(checkpoint)
   const known = { ...parseCheckpoint(note.text), note }
-  if (known.origin !== expected.origin) throw invalid('its checkpoint is of another log')
+  if (known.origin !== expected.origin) throw invalid('its checkpoint belongs to another log')
   return { witness, known }
 }
 

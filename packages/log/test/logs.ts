@@ -4,7 +4,7 @@ import { emptyRoot, formatCheckpoint } from '../src/checkpoint.ts'
 import { createNoteKey, type NoteKey, type NoteKeyType } from '../src/noteKey.ts'
 import { signNote } from '../src/openNote.ts'
 
-/* Logs and witnesses whose secrets are the hashes of their names. Signed by node:crypto, not by the code under test. */
+/* Logs and witnesses with secrets that are hashes of their names. Signed by node:crypto, not by the tested code. */
 
 export type Signer = { key: NoteKey; sign(message: Uint8Array): Uint8Array }
 
@@ -38,13 +38,13 @@ export const TIME_S = 1_800_000_000
 export const leaves = (size: number, history = '') =>
   Array.from({ length: size }, (_, index) => hashTreeLeaf(new TextEncoder().encode(`${history}${index}`)))
 
-/** The text of the checkpoint of a history. */
+/** The checkpoint's text for a history. */
 export function toText(size: number, history = ''): string {
   const root = size === 0 ? emptyRoot : hashTree(leaves(size, history))
   return formatCheckpoint({ origin, size, root, extensions: [] })
 }
 
-/** The same, signed by the log and by these witnesses. */
+/** The same, signed by the log and these witnesses. */
 export function toCosigned(text: string, cosigners: readonly Signer[] = [], timestampS = TIME_S): string {
   return signNote(text, [log, ...cosigners.map((signer) => ({ ...signer, timestampS }))])
 }

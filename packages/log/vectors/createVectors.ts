@@ -1,6 +1,6 @@
-// Makes the test vectors of the log from this package's own functions:
+// Writes the test vectors of the log to this folder, computed with this package's functions:
 //   node -C source packages/log/vectors/createVectors.ts
-// writes them beside this file. `src/vectors.test.ts` holds the file against this script, and against code that is not ours.
+// `src/vectors.test.ts` compares the file with this script and with independent code.
 
 import { hkdfSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
@@ -105,7 +105,7 @@ function createStatements(checkpoint: string) {
   }
 }
 
-/** Every vector, as plain JSON. Signatures are Ed25519, which signs the same way each time. */
+/** Every vector, as plain JSON. Ed25519 signatures are deterministic. */
 export function createVectors() {
   const leaves = entries.map(hashLogEntry)
   const read = createLeafReader(leaves)

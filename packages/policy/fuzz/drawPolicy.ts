@@ -12,7 +12,7 @@ import type {
 } from '../src/policy.ts'
 import { beacon, passkeys, satellite, toKey } from '../test/policies.ts'
 
-/* Random policies over few values, so that requests often match, or nearly. */
+/* Random policies over few values, so that requests often match or nearly match. */
 
 export const CHAINS = [1, 10, 137, 8453]
 export const ADDRESSES = ['00', 'a1', 'b2', 'c3', 'ff'].map((byte): Hex => `0x${byte.repeat(20)}`)
@@ -28,7 +28,7 @@ const LOGS: readonly PolicyLog[] = [
   { witnesses: [1, 2, 3].map(toKey), quorum: 2 },
 ]
 
-/** With its lists in any order: `createPolicy` sorts them. */
+/** With unsorted lists: `createPolicy` sorts them. */
 export function drawPolicy(random: Random): Policy {
   const { below, pick, shuffle } = random
   const approvers = shuffle(passkeys)
@@ -54,7 +54,7 @@ export function drawPolicy(random: Random): Policy {
 }
 
 function drawTiming({ below, shuffle }: Random): Pick<Policy, 'schedule' | 'time'> {
-  // The key of a beacon takes milliseconds to check.
+  // Checking a beacon's key takes milliseconds.
   const sources = below(400) === 0 ? [beacon, ...SOURCES] : SOURCES
   return {
     schedule: { startsAtMs: 1000 * below(100), everyS: 1 + below(5), count: 1 + below(4) },
@@ -94,7 +94,7 @@ function drawArgument(random: Random, at: number): ArgumentRule {
   return { at, type, oneOf: [...new Set(values)] }
 }
 
-/** In the spelling of a policy. */
+/** In canonical form. */
 export function drawArgumentValue(random: Random, type: ArgumentType): string | boolean {
   if (type === 'bool') return random.below(2) === 0
   if (type === 'address') return random.pick(ADDRESSES)
@@ -128,7 +128,7 @@ export function drawDomain({ below, pick }: Random): DomainRule {
   return Object.keys(domain).length === 0 ? { chainId: pick(CHAINS) } : domain
 }
 
-/** Whatever the order of their lists. */
+/** With lists in any order. */
 function distinct<Item>(items: readonly Item[]): Item[] {
   return [...new Map(items.map((item) => [toUnorderedText(item), item])).values()]
 }

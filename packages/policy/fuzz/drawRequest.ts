@@ -14,7 +14,7 @@ import {
   SOURCES,
 } from './drawPolicy.ts'
 
-/** A request that one of the rules may allow; half of them with something changed. */
+/** A request that one of the rules may allow. Half of them have a change. */
 export function drawRequest(random: Random, policy: Policy): unknown {
   const { below, pick } = random
   const rule = pick(policy.rules)
@@ -88,7 +88,7 @@ function drawTypedData(random: Random, rule: TypedDataRule): TypedData {
 type Request = any
 type Change = (random: Random, request: Request) => unknown
 
-/** Of a part of it: nothing where the request has no such part. */
+/** Changes a part. Undefined if the request doesn't have it. */
 const within =
   (part: 'txMetadata' | 'content' | 'sample', change: (random: Random, part: Request) => void): Change =>
   (random, request) => {
@@ -119,12 +119,12 @@ const CHANGES: readonly Change[] = [
   changeData((_, data) => (data.length > 2 ? data.slice(0, -2) : data)),
   changeData((_, data) => `0x${data.slice(2).toUpperCase()}`),
   changeData(({ pick }, data) => `${pick(SELECTORS)}${data.slice(10)}`),
-  // One digit anywhere: in the selector, a padding or a value.
+  // One random digit: in the selector, a padding or a value.
   changeData(({ below, pick }, data) => {
     const at = 2 + below(Math.max(1, data.length - 2))
     return data.slice(0, at) + pick(['0', '1', '8', 'f']) + data.slice(at + 1)
   }),
-  // One digit at the head of a word, which is padding unless the type fills it.
+  // The first digit of a word, which is padding unless the type fills the word.
   changeData(({ below, pick }, data) => {
     const at = 10 + 64 * below(Math.max(1, Math.floor((data.length - 10) / 64))) + below(24)
     return at < data.length ? data.slice(0, at) + pick(['1', '8']) + data.slice(at + 1) : data

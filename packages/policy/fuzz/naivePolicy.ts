@@ -1,12 +1,13 @@
 /*
- * A second reading of what a policy allows, written from the specification and sharing nothing with the engine: on JSON as it is, with
- * text operations where the engine has bytes. It is slow and says only whether, and with how many approvals.
+ * An independent policy evaluator, written from the specification without shared code. It works on plain JSON and text instead of bytes. It
+ * is
+ * slow and returns only the number of required approvals.
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: it reads JSON without types, so that it shares none with the engine.
 type Json = any
 
-/** How many approvals a request needs, or undefined where it is refused. */
+/** The number of approvals that a request needs, or undefined if it is refused. */
 export function evaluateNaively(policyText: string, request: Json): number | undefined {
   const policy: Json = JSON.parse(policyText)
   if (!isReadable(request)) return undefined
@@ -40,7 +41,7 @@ function isReadable(request: Json): boolean {
   return Number.isSafeInteger(tx.chainId) && tx.chainId > 0 && Number.isSafeInteger(tx.nonce) && tx.nonce >= 0
 }
 
-/** Of the one shape that the random requests have: a struct with one number. */
+/** Only for the shape of the random requests: a struct with one number. */
 function isTypedDataReadable(content: Json): boolean {
   if (Object.keys(content).sort().join() !== 'domain,message,primaryType,types') return false
   const { domain, types, primaryType, message } = content
@@ -51,13 +52,13 @@ function isTypedDataReadable(content: Json): boolean {
 }
 
 function isInTime({ schedule, time }: Json, { sample, txMetadata, kind }: Json): boolean {
-  // A policy with a schedule has rules for transactions only.
+  // A policy with a schedule only has rules for transactions.
   if (kind !== 'transaction' || !sample) return false
   const key = (source: Json) => Object.entries(source).sort().join(';')
   if (!time.map(key).includes(key(sample.source))) return false
   let due = BigInt(schedule.startsAtMs)
   let left = BigInt(txMetadata.nonce) - BigInt(schedule.count)
-  // As one would count with a calendar: a period more for each filled one.
+  // Counts periods one by one, without the engine's formula.
   while (left >= 0n) {
     due += BigInt(schedule.everyS) * 1000n
     left -= BigInt(schedule.count)
@@ -90,7 +91,7 @@ function fitsArgument({ type, oneOf, max }: Json, word: string): boolean {
   if (number >= 2n ** bits) return false
   if (max !== undefined) return number <= BigInt(max)
   if (oneOf === undefined) return true
-  // `true` and `false` as numbers; hex and decimal texts by what they stand for.
+  // `true` and `false` as numbers; hex and decimal texts by value.
   return oneOf.some((value: Json) => (typeof value === 'boolean' ? (value ? 1n : 0n) : BigInt(value)) === number)
 }
 

@@ -152,7 +152,7 @@ const CHANGES: ((draft: Draft, random: Random) => void)[] = [
   },
 ]
 
-/** One byte replaced, removed or inserted. */
+/** Replaces, removes or inserts one byte. */
 function changeByte(bytes: Uint8Array, random: Random): Uint8Array {
   const at = random.below(bytes.length)
   const inserted = random.pick([random.bytes(1), random.bytes(1), new Uint8Array()])

@@ -6,23 +6,24 @@ import type { Policy, Schedule, TransactionRule } from '../src/policy.ts'
 import { alice, bob, payment, satellite } from '../test/policies.ts'
 
 /*
- * A model of chains and of those who would spend more than a schedule allows: they choose every nonce, chain, recipient and sample that
- * was ever made, ask two enclaves at once, restart them, set their clocks back and roll back all that is stored.
+ * A model of chains and attackers who try to spend more than a schedule allows. They choose every nonce, chain, recipient and past sample,
+ * use
+ * two enclaves at once, restart them, set their clocks back and roll back all stored state.
  */
 
 const CHAINS = [1, 10, 8453]
 const STEPS = 80
 
-/** A transaction in the pool of its chain. Several may have one nonce: one of them runs. */
+/** A transaction in the pool of its chain. Only one of those with the same nonce can run. */
 type Signed = { txMetadata: TxMetadata }
 type Chain = { chainId: number; nextNonce: number; pool: Signed[]; executed: number; spentWei: bigint }
-/** What an enclave remembers, which is nothing that the schedule depends on. */
+/** The enclave's memory. The schedule doesn't depend on it. */
 type Enclave = { clockMs: number; floorMs: number }
 
-/** `full` counts the histories in which as many ran on a chain as were allowed: the limit is reached, not only kept. */
+/** `full` counts the histories that reached the limit on a chain, which shows that the test is strict enough. */
 export type Totals = { signed: number; executed: number; full: number }
 
-/** Plays random histories. Throws where more ran, or more was spent, than the schedule's formula says. */
+/** Plays random histories. Throws if more transactions ran, or more was spent, than the schedule's formula allows. */
 export function checkRandomHistories({
   runs,
   seed,
@@ -30,7 +31,7 @@ export function checkRandomHistories({
 }: {
   runs: number
   seed: number
-  /** The engine; tests give a faulty one, to see that it is found out. */
+  /** The engine. Tests replace it with a faulty one, which must be detected. */
   check?: typeof checkPolicy
 }): Totals {
   const random = createRandom(seed)
@@ -62,7 +63,7 @@ function playHistory(random: Random, check: typeof checkPolicy): Totals {
   )
   let nowMs = schedule.startsAtMs - below(4_000)
   const enclaves: Enclave[] = [0, 1].map(() => ({ clockMs: nowMs, floorMs: 0 }))
-  /** Each is kept: a thief may bring an old one. */
+  /** Keeps all samples, because a thief may use an old one. */
   const samples: TimedSample[] = []
   let signed = 0
 
@@ -71,7 +72,7 @@ function playHistory(random: Random, check: typeof checkPolicy): Totals {
     for (const enclave of enclaves) enclave.clockMs = nowMs
   }
   const sample = () => samples.push({ source: satellite, timeMs: nowMs })
-  // The floor is gone, and the clock is anywhere: only samples count.
+  // The clock floor is lost and the clock is arbitrary: only samples count.
   const restart = () => Object.assign(pick(enclaves), { clockMs: nowMs + pick([-100_000, 0, 100_000]), floorMs: 0 })
   const sign = () => {
     const [chain, enclave] = [pick(chains), pick(enclaves)]
@@ -115,19 +116,19 @@ function drawTransaction({ pick }: Random, chainId: number, nonce: number): TxMe
   }
 }
 
-/** The chain takes the value, and all of the fee that it may. */
+/** The chain takes the value, and the whole maximum fee. */
 function execute({ below }: Random, chain: Chain, { txMetadata }: Signed): void {
   const fee = BigInt(txMetadata.gas) * BigInt(txMetadata.maxFeePerGas)
   chain.nextNonce += 1
   chain.executed += 1
-  // One that reverts costs its fee.
+  // A reverted transaction costs its fee.
   chain.spentWei += below(5) === 0 ? fee : fee + BigInt(txMetadata.value)
   chain.pool = chain.pool.filter((one) => one.txMetadata.nonce >= chain.nextNonce)
 }
 
-/** Whether as many ran as may. Throws where it is more, or where more was spent. */
+/** Whether the limit was reached. Throws if it was exceeded, or if more was spent. */
 function isFull({ rules }: Policy, schedule: Schedule, chain: Chain, nowMs: number): boolean {
-  // Counted, not computed as the engine does.
+  // Counted, unlike the engine's computation.
   let limit = 0
   for (let dueMs = schedule.startsAtMs; dueMs <= nowMs; dueMs += 1000 * schedule.everyS) limit += schedule.count
   let largestWei = 0n

@@ -7,12 +7,12 @@ import { drawPolicy } from './drawPolicy.ts'
 import { drawRequest } from './drawRequest.ts'
 import { evaluateNaively } from './naivePolicy.ts'
 
-/** How many of the requests were allowed without approval, allowed with some, and refused. */
+/** How many of the requests were allowed without approval, allowed with approval, and refused. */
 export type Tally = { free: number; approved: number; refused: number }
 
 /**
- * Draws policies, each with a request, and compares the engine with the naive evaluator; then spoils each policy in one way, which must
- * be refused. Throws at the first difference.
+ * Draws policies, each with a request, and compares the engine with the naive evaluator. Then breaks each policy in one way and expects a
+ * rejection. Throws at the first difference.
  */
 export function checkRandomPolicies({ runs, seed }: { runs: number; seed: number }): Tally {
   const random = createRandom(seed)
@@ -31,7 +31,7 @@ export function checkRandomPolicies({ runs, seed }: { runs: number; seed: number
     if (approvals === undefined) tally.refused += 1
     else tally[approvals === 0 ? 'free' : 'approved'] += 1
     const spoilt = spoil(random, policy)
-    if (!isRefused(spoilt)) throw new Error(`run ${run}: not refused: ${JSON.stringify(spoilt)}`)
+    if (!isRefused(spoilt)) throw new Error(`run ${run}: not rejected: ${JSON.stringify(spoilt)}`)
   }
   return tally
 }
@@ -39,7 +39,7 @@ export function checkRandomPolicies({ runs, seed }: { runs: number; seed: number
 // biome-ignore lint/suspicious/noExplicitAny: what is spoilt has no type.
 type Json = any
 
-/** One member added or replaced, or one list put out of order or lengthened, anywhere. */
+/** Adds or replaces one member, or reorders or extends one list, anywhere. */
 function spoil(random: Random, policy: Policy): unknown {
   const spoilt: Json = structuredClone(policy)
   const objects: Json[] = []

@@ -13,11 +13,11 @@ const types: ArgumentType[] = [
 ]
 
 describe('a word of calldata', () => {
-  test.each(types)('%s: as viem reads it, where it reads it, and where its encoding is this word again', (type) => {
+  test.each(types)('%s: equals viem’s value if viem reads it and encodes it as this word again', (type) => {
     const random = createRandom(1)
     for (let run = 0; run < 100; run++) {
       const bytes = new Uint8Array(32)
-      // From all zeros to all random: paddings are clean, nearly clean, or dirty.
+      // From all zeros to all random: the padding is zero, nearly zero, or random.
       const filled = random.below(33)
       bytes.set(random.bytes(filled), 32 - filled)
       if (random.below(3) === 0) bytes.fill(0, 0, 31)
@@ -44,13 +44,13 @@ describe('a word of calldata', () => {
     }
   })
 
-  test('31 and 33 bytes are no word', () => {
+  test('rejects words of 31 and 33 bytes', () => {
     for (const type of types)
       for (const length of [0, 31, 33]) expect(decodeWord(type, new Uint8Array(length))).toBeUndefined()
   })
 })
 
-/** viem cuts a dirty word or refuses it; encoding what it read tells which. */
+/** viem truncates or rejects a word with non-zero padding. Encoding its value again shows which. */
 function readWithViem(type: ArgumentType, data: Hex): unknown {
   try {
     const [value] = decodeAbiParameters([{ type }], data)

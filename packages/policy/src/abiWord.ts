@@ -4,8 +4,8 @@ import type { ArgumentType } from './policy.ts'
 const WORD_BYTES = 32
 
 /**
- * A word as a value of a static type: Solidity ABI, "Formal Specification of the Encoding". Undefined where a byte of the padding is
- * not zero: compilers differ in whether they refuse such a word or cut it, and another reader than the contract could see another value.
+ * Decodes a word of a static type: Solidity ABI, "Formal Specification of the Encoding". Undefined if the padding is not zero: some compilers
+ * reject such a word and others truncate it, so readers could see different values.
  */
 export function decodeWord(type: ArgumentType, word: Uint8Array): string | boolean | undefined {
   if (word.length !== WORD_BYTES) return undefined

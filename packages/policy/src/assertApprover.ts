@@ -7,7 +7,7 @@ import { assertList, malformed } from './policyFields.ts'
 const MAX_DOMAIN_LENGTH = 253
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** Narrows to an approver whose assertions a browser can make: with a typing error here, funds would be locked for ever. */
+/** Narrows to an approver whose assertions a browser can create. A typing error here would lock funds permanently. */
 export function assertApprover(path: string, value: unknown): asserts value is Approver {
   const names = { required: ['publicKey', 'rpId', 'origins'] } as const
   const { publicKey, rpId, origins } = readMembers(value, names, (details) => malformed(`${path}: ${details}`))
@@ -32,8 +32,9 @@ function isDomain(value: unknown): value is string {
 }
 
 /**
- * As browsers write an origin into client data (RFC 6454 §6.2): scheme, host, and a port that is not the scheme's own. WebAuthn runs
- * over https only, except on the machine itself.
+ * The canonical form of an origin in client data (RFC 6454 §6.2): scheme, host, and any port other than the scheme's default. WebAuthn
+ * requires
+ * https, except on this machine.
  */
 function assertOrigin(path: string, value: unknown, rpId: string): asserts value is string {
   const [, scheme, host, port] =

@@ -77,7 +77,7 @@ describe('addresses with a checksum', () => {
   })
 })
 
-describe('a policy that is one', () => {
+describe('valid policies', () => {
   test.each([
     ['a limit with approval above it', limited],
     ['everything without a schedule', full],
@@ -101,7 +101,7 @@ describe('a policy that is one', () => {
     )
   })
 
-  test('the order in which its author wrote the lists does not count', () => {
+  test('createPolicy accepts lists in any order', () => {
     const backwards = (value: unknown): unknown =>
       Array.isArray(value)
         ? value.map(backwards).reverse()
@@ -115,7 +115,7 @@ describe('a policy that is one', () => {
     for (const policy of [limited, full, scheduled]) expect(createPolicy(backwards(policy) as Policy)).toEqual(policy)
   })
 
-  test('lists are ordered by bytes, numbers too', () => {
+  test('sorts lists by bytes, numbers too', () => {
     const policy = createPolicy({ ...limited, rules: [{ ...payment, chainIds: [137, 8453, 10, 1] }] })
     expect(policy.rules[0]).toMatchObject({ chainIds: [1, 10, 137, 8453] })
     expect(() => assertPolicy({ ...limited, rules: [{ ...payment, chainIds: [137, 8453, 90] }] })).not.toThrow()
@@ -125,7 +125,7 @@ describe('a policy that is one', () => {
   })
 })
 
-describe('refused', () => {
+describe('rejected policies', () => {
   test.each<[string, unknown]>([
     ['no object', 'any'],
     ['null', null],
@@ -361,7 +361,7 @@ describe('the bytes of a policy', () => {
     expect(() => parsePolicy(Uint8Array.of(0x22, 0xff, 0x22))).toThrow(withCode('vault_policy_not_canonical'))
   })
 
-  test('16 KiB are enough, one byte more is too large', () => {
+  test('accepts 16 KiB, and rejects one byte more as too large', () => {
     const domain = { kind: 'typed-data', primaryTypes: 'any', approvals: 1 } as const
     const toNamed = (length: number) => withRule({ ...domain, domains: [{ name: 'x'.repeat(length) }] }) as Policy
     const spare = MAX_POLICY_BYTES - toPolicyBytes(toNamed(0)).length
@@ -370,7 +370,7 @@ describe('the bytes of a policy', () => {
     expect(() => parsePolicy(toCanonicalJson(toNamed(spare + 1)))).toThrow(withCode('vault_policy_too_large'))
   })
 
-  test('an error names no text of the policy', () => {
+  test('errors do not repeat the policy’s texts', () => {
     const secret = 'a-name-of-somebody'
     for (const value of [
       { ...simple, [secret]: 1 },
@@ -390,7 +390,7 @@ describe('the bytes of a policy', () => {
   })
 })
 
-test('a new vault has at most 8 sources of time, and no key of more is judged; an old one keeps its own', () => {
+test('a new vault has at most 8 sources of time, and keys of more are not checked; an old one keeps its sources', () => {
   const by = (count: number) => {
     const toSource = (at: number) => ({ ...beacon, chainHash: at.toString(16).padStart(64, '0') })
     return createPolicy({ ...scheduled, time: Array.from({ length: count }, (_, at) => toSource(at)) })

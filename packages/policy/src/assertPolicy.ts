@@ -23,28 +23,29 @@ import { assertItems, assertList, assertNatural, malformed } from './policyField
 /** The largest policy, as canonical JSON. */
 export const MAX_POLICY_BYTES = 16_384
 
-/** Each may have a key of its own, which takes milliseconds to judge. */
+/** Each source can have a different key, which takes milliseconds to check. */
 const MAX_TIME_SOURCES = 8
 
 type ReadPolicyOptions = {
-  /** For a vault that is yet to be created: `time` has at most 8 sources. Vaults that were created with more keep their key and their rules. */
+  /** For a new vault: `time` has at most 8 sources. Existing vaults with more keep their key and their rules. */
   isNew?: boolean
 }
 
 /**
- * Narrows to a policy: exactly the known members, each in its one spelling, every list in canonical order, and nothing that
- * contradicts another part. What this version does not know is refused: an enclave must never ignore a part of a rule.
+ * Narrows to a policy with exactly the known members in canonical form, every list in canonical order, and no contradictions. Rejects unknown
+ * members, because an enclave must never ignore part of a rule.
  */
 export function assertPolicy(value: unknown, { isNew = false }: ReadPolicyOptions = {}): asserts value is Policy {
   assertPolicyForm(value)
-  // Before anything that takes long.
+  // Before the slow checks.
   if (isNew) assertFewSources(value)
   assertKeys(value)
 }
 
 /**
- * All of `assertPolicy` but whether the keys of witnesses and time sources are points of their curves, which takes up to 20 milliseconds
- * for each of hundreds: for a list of policies of which few are used. Judge what is used by `assertPolicy`.
+ * Like `assertPolicy`, but without checking the keys of witnesses and time sources, which takes up to 20 milliseconds for each of hundreds.
+ * For
+ * long lists of policies. Check a policy with `assertPolicy` before using it.
  */
 export function assertPolicyForm(value: unknown): asserts value is Policy {
   toBytes(value)
@@ -66,7 +67,7 @@ export function assertPolicyForm(value: unknown): asserts value is Policy {
   assertTiming({ time, schedule, rules })
 }
 
-/** Reads a policy from its block: canonical JSON of at most 16 KiB. */
+/** Parses a policy block: canonical JSON of at most 16 KiB. */
 export function parsePolicy(bytes: Uint8Array, options?: ReadPolicyOptions): Policy {
   if (bytes.length > MAX_POLICY_BYTES) throw tooLarge()
   let value: unknown
@@ -80,14 +81,14 @@ export function parsePolicy(bytes: Uint8Array, options?: ReadPolicyOptions): Pol
   return value
 }
 
-/** A policy's block: canonical JSON (RFC 8785). */
+/** Encodes a policy block: canonical JSON (RFC 8785). */
 export function toPolicyBytes(policy: Policy): Uint8Array<ArrayBuffer> {
   assertPolicy(policy)
   return toBytes(policy)
 }
 
 /**
- * SHA-256 of a policy's block: what the vault's key is derived from, and the digest of the block's CID.
+ * SHA-256 of a policy's block. The vault's key is derived from it, and the block's CID has it.
  *
  * @example
  * toVaultKeyInfo({ owner, policyHash: hashPolicy(policy) })
@@ -112,15 +113,15 @@ export function normalisePolicy(value: unknown): unknown {
   try {
     return sortLists(lowered)
   } catch (cause) {
-    throw malformed('not JSON without loss', cause)
+    throw malformed('JSON cannot represent it without loss', cause)
   }
 }
 
-/** From the inside out, since the order of a list depends on the bytes of its items. */
+/** Innermost first, because the order of a list depends on the bytes of its items. */
 function sortLists(value: unknown): unknown {
   if (Array.isArray(value)) return sortCanonical(value.map(sortLists))
   if (typeof value !== 'object' || value === null) return value
-  // A member that is undefined is one that is not there.
+  // Drops undefined members.
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
   return Object.fromEntries(members.map(([name, member]) => [name, sortLists(member)]))
 }
@@ -131,7 +132,7 @@ function assertLog(value: unknown): void {
   assertList('log.witnesses', witnesses, assertWitness)
   if (witnesses.length > MAX_WITNESSES) throw malformed('log has more than 32 witnesses')
   assertNatural('log.quorum', quorum, 1)
-  // With half of them or fewer, two histories could each have their quorum.
+  // With half of them or fewer, two histories could each have a quorum.
   if (!isMajority(quorum, witnesses.length)) throw malformed('log.quorum is not a majority of the witnesses')
 }
 
@@ -139,7 +140,7 @@ function assertWitness(path: string, value: unknown): asserts value is string {
   if (!isHex(value, 32)) throw noWitness(path)
 }
 
-/** Of those that the form says little of. */
+/** Checks the relations between members. */
 function assertKeys({ log, time = [] }: Policy): void {
   for (const [index, key] of (log?.witnesses ?? []).entries()) {
     if (!isEd25519Key(fromHex(key))) throw noWitness(`log.witnesses[${index}]`)
@@ -165,7 +166,7 @@ function assertTiming({ time, schedule, rules }: { time: unknown; schedule: unkn
   assertNatural('schedule.everyS', everyS, 1)
   assertNatural('schedule.count', count, 1)
   assertList('time', time, assertTimeSource)
-  // A schedule counts nonces. What has none would escape it.
+  // A schedule counts nonces, so it can't limit signatures without one.
   if (rules.some(({ kind }) => kind !== 'transaction')) throw malformed('a schedule allows only transaction rules')
 }
 
@@ -186,7 +187,7 @@ function toBytes(value: unknown): Uint8Array<ArrayBuffer> {
   try {
     bytes = toCanonicalJson(value)
   } catch (cause) {
-    throw malformed('not JSON without loss', cause)
+    throw malformed('JSON cannot represent it without loss', cause)
   }
   if (bytes.length > MAX_POLICY_BYTES) throw tooLarge()
   return bytes

@@ -11,7 +11,7 @@ import {
   malformed,
 } from './policyFields.ts'
 
-/** A transaction carries at most 131,072 bytes of data. */
+/** A transaction has at most 131,072 bytes of data. */
 const MAX_WORDS = 4095
 const IDENTIFIER = /^[A-Za-z_]\w*$/
 
@@ -60,7 +60,7 @@ function assertSelector(path: string, value: unknown): asserts value is Hex {
 function assertArguments(path: string, value: unknown, words: number): void {
   assertList(path, value, assertArgument)
   if (value.some(({ at }) => at >= words)) throw malformed(`${path}: a word is out of range`)
-  // Two readings of one word would leave its reader to combine them.
+  // Two conditions on one word would be ambiguous.
   if (new Set(value.map(({ at }) => at)).size !== value.length) throw malformed(`${path}: repeated word`)
 }
 
@@ -90,7 +90,7 @@ function isArgumentType(value: unknown): value is ArgumentType {
   return toBits(value) % 8 === 0 && toBits(value) <= 256
 }
 
-/** Of `uintN`. */
+/** The bits of `uintN`. */
 function toBits(type: string): number {
   return Number(type.slice('uint'.length))
 }
@@ -100,13 +100,13 @@ function assertDomain(path: string, value: unknown): asserts value is DomainRule
   const optional = ['name', 'version', 'chainId', 'verifyingContract'] as const
   const { name, version, chainId, verifyingContract } = readMembers(value, { required: [], optional }, fail)
   if (Object.keys(value as object).length === 0) throw fail('empty domain')
-  if (name !== undefined && typeof name !== 'string') throw fail('name is not a text')
-  if (version !== undefined && typeof version !== 'string') throw fail('version is not a text')
+  if (name !== undefined && typeof name !== 'string') throw fail('name is not a string')
+  if (version !== undefined && typeof version !== 'string') throw fail('version is not a string')
   if (chainId !== undefined) assertChainId(`${path}.chainId`, chainId)
   if (verifyingContract !== undefined) assertAddress(`${path}.verifyingContract`, verifyingContract)
 }
 
-/** A name that EIP-712 lets a struct have: none other could ever match. */
+/** A struct name that EIP-712 allows. Others could never match. */
 function assertIdentifier(path: string, value: unknown): asserts value is string {
   if (typeof value !== 'string' || !IDENTIFIER.test(value)) throw malformed(`${path} is not a struct name`)
 }

@@ -19,18 +19,18 @@ const parameters = {
   vaultAddress: vectors.vaultAddress as Hex,
 } as const
 
-test('what a browser and its authenticators made is valid', () => {
+test('accepts assertions from browsers and their authenticators', () => {
   expect(checkApprovals({ verifyEs256 }, parameters)).toEqual({ valid: true })
 })
 
-test('and only for what they were asked', () => {
+test('rejects them for other requests', () => {
   const other = Uint8Array.from(digest, (byte) => byte ^ 1)
   for (const changes of [{ digest: other }, { kind: 'transaction' }, { nowMs: nowMs + 3_600_000 }] as const) {
     expect(checkApprovals({ verifyEs256 }, { ...parameters, ...changes })).toMatchObject({ valid: false, index: 0 })
   }
 })
 
-test('they have what a strict reader must not refuse: a high s, and a member that nobody knows', () => {
+test('they include a high s and an unknown member, which are valid', () => {
   const { n } = p256.Point.CURVE()
   for (const { signature } of approvals) {
     const bytes = fromDerSignature(fromHex(signature)) ?? new Uint8Array(64)

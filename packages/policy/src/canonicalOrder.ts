@@ -1,20 +1,20 @@
 import { toCanonicalJson } from '@countersign/protocol/core'
 
-/** By canonical bytes: negative where `left` comes first, 0 for the same. */
+/** Compares canonical bytes: negative if `left` comes first, 0 if they are equal. */
 export function compareCanonical(left: unknown, right: unknown): number {
   return compareBytes(toCanonicalJson(left), toCanonicalJson(right))
 }
 
-/** The items in ascending order. */
+/** Sorts the items. */
 export function sortCanonical(items: readonly unknown[]): unknown[] {
   if (items.length < 2) return [...items]
   const encoded = items.map((item) => ({ item, bytes: toCanonicalJson(item) }))
   return encoded.sort((left, right) => compareBytes(left.bytes, right.bytes)).map(({ item }) => item)
 }
 
-/** Whether each item comes after the one before: in order, and none twice. */
+/** Whether the items are in ascending order without duplicates. */
 export function isAscending(items: readonly unknown[]): boolean {
-  // Nothing to compare, nothing to encode.
+  // Skips the encoding if there is nothing to compare.
   if (items.length < 2) return true
   const encoded = items.map(toCanonicalJson)
   return encoded.every((item, index) => index === 0 || compareBytes(encoded[index - 1] as Uint8Array, item) < 0)

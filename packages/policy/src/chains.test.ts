@@ -20,7 +20,7 @@ test.each<[string, Rule, boolean]>([
   expect(canSignOnChains(rule, { chainIds: undefined })).toBe(true)
 })
 
-test('typed data that names no chain is not signed where a chain is required', () => {
+test('rejects typed data without a chain if a chain is required', () => {
   const chains = { chainIds: [8453], isChainRequired: true }
   expect(canSignOnChains(of([{ name: 'Mail' }]), chains)).toBe(false)
   expect(canSignOnChains(of([{ name: 'Mail' }, { chainId: 8453 }]), chains)).toBe(true)

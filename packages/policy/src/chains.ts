@@ -1,15 +1,15 @@
 import { kinds } from '@countersign/protocol/core'
 import type { Rule } from './policy.ts'
 
-/** Which chains a service signs for. */
+/** The chains that a service signs for. */
 export type SignedChains = {
-  /** Undefined: any. */
+  /** Undefined for any chain. */
   chainIds: readonly number[] | undefined
-  /** Whether it refuses what contracts of every chain take. */
+  /** Whether it refuses signatures that contracts on every chain accept. */
   isChainRequired?: boolean | undefined
 }
 
-/** Whether a service can ever sign by a rule, as far as chains go: one for other chains only would lock in what it is for. */
+/** Whether a service's chains ever allow a signature under a rule. Funds under rules for other chains only would be locked. */
 export function canSignOnChains(rule: Rule, { chainIds, isChainRequired = false }: SignedChains): boolean {
   const isSigned = (chainId: number | undefined) =>
     chainId === undefined ? !isChainRequired : (chainIds?.includes(chainId) ?? true)
@@ -18,12 +18,12 @@ export function canSignOnChains(rule: Rule, { chainIds, isChainRequired = false 
   return !(isChainRequired && kinds[rule.kind].anyChain)
 }
 
-/** Chains that take nothing but gas. Arbitrum counts its price of data into the gas. */
+/** Chains without fees other than gas. Arbitrum includes its data fee in the gas. */
 const GAS_ONLY: readonly number[] = [1, 137, 17000, 31337, 42161, 421614, 560048, 11155111]
 
 /**
- * Whether a chain may take a fee for data beside gas, as rollups of the OP stack do. It sets that price itself, and no field of a
- * transaction limits it. Not asked of a node: whoever approves a payment may have none for its chain.
+ * Whether a chain may charge a data fee in addition to gas, as rollups of the OP stack do. The chain sets that price, and no field of a
+ * transaction limits it. A fixed list, because approvers may have no node for the chain.
  */
 export function mayTakeDataFee(chainId: number): boolean {
   return !GAS_ONLY.includes(chainId)

@@ -20,7 +20,7 @@ const request = {
   expiresMs: nowMs + 60_000,
 } as const
 
-/** The passkey at a place among the policy's approvers, which are in the order of their bytes. */
+/** The passkey at an index of the policy's approvers, which are sorted by their bytes. */
 function passkeyAt(index: number, policy: Policy = full) {
   const passkey = passkeys.find(({ approver }) => approver.publicKey === policy.approvers[index]?.publicKey)
   if (passkey === undefined) throw new Error('no such approver')
@@ -40,7 +40,7 @@ function check(approvals: unknown, changes: Partial<Parameters<typeof checkAppro
 const toText = (approval: Approval) => new TextDecoder().decode(fromHex(approval.clientDataJSON))
 const withFlags = (flags: number) => approve(0, { flags })
 
-describe('approvals that are valid', () => {
+describe('valid approvals', () => {
   test.each<[string, Approval[], number]>([
     ['one', [good], 1],
     ['two of three', [approve(0), approve(2)], 2],
@@ -71,18 +71,18 @@ describe('approvals that are valid', () => {
     expect(check([approve(0, changes)])).toEqual({ valid: true })
   })
 
-  test('at the last millisecond before its end', () => {
+  test('in the last millisecond before expiry', () => {
     expect(check([good], { nowMs: good.expiresMs - 1 })).toEqual({ valid: true })
   })
 
-  test('up to 86,400 seconds before its end, and not a millisecond more', () => {
+  test('up to 86,400 seconds before expiry, and not a millisecond more', () => {
     expect(check([good], { nowMs: good.expiresMs - 86_400_000 })).toEqual({ valid: true })
     const early = { valid: false, reason: 'approval_too_long', index: 0 }
     expect(check([good], { nowMs: good.expiresMs - 86_400_001 })).toEqual(early)
     expect(MAX_APPROVAL_MS / 1000).toBe(86_400)
   })
 
-  test('by node:crypto as by noble', () => {
+  test('with node:crypto as with noble', () => {
     const verifyWithNode: VerifyEs256 = (publicKey, signature, message) => {
       const [x, y] = [publicKey.subarray(1, 33), publicKey.subarray(33)].map((part) =>
         Buffer.from(part).toString('base64url'),
@@ -102,7 +102,7 @@ describe('approvals that are valid', () => {
   })
 })
 
-describe('refused, each with one part wrong and signed so', () => {
+describe('rejected approvals, each signed with one wrong part', () => {
   test.each<[string, Approval, string]>([
     ['another type', approve(0, { clientData: { type: 'webauthn.create' } }), 'client_data_type'],
     ['a payment instead', approve(0, { clientData: { type: 'payment.get' } }), 'client_data_type'],
@@ -225,7 +225,7 @@ describe('refused, each with one part wrong and signed so', () => {
     ],
   ])('%s', (_, approval, reason) => {
     expect(check([approval])).toEqual({ valid: false, reason, index: 0 })
-    // Nor does it pass beside one that is valid, where one would be enough.
+    // It also fails next to a valid one, even if one is enough.
     if (approval.approver === 0) expect(check([approval, approve(1)])).toEqual({ valid: false, reason, index: 0 })
   })
 
@@ -240,7 +240,7 @@ describe('refused, each with one part wrong and signed so', () => {
     expect(check([good], { policy: limited })).toMatchObject({ valid: false })
   })
 
-  test('held against the policy’s own hash, or the one that the caller has of it, and no other', () => {
+  test('compared with the policy’s hash, computed here or by the caller, and no other', () => {
     for (const policyHash of [undefined, hashPolicy(full)]) {
       expect(check([good], { policyHash })).toEqual({ valid: true })
     }
@@ -287,7 +287,7 @@ describe('refused, each with one part wrong and signed so', () => {
       bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7))
       return toHex(bytes)
     }
-    // Every bit where a look is enough; fewer where each takes a verification of the signature.
+    // Every bit where the check is fast; fewer where each takes a signature verification.
     const faults = [
       ...Array.from({ length: 37 * 8 }, (_, bit) => ({
         ...good,
@@ -306,7 +306,7 @@ describe('refused, each with one part wrong and signed so', () => {
   })
 })
 
-test('the hash of a list is of its canonical JSON', () => {
+test('the hash of a list covers its canonical JSON', () => {
   expect(toHex(hashApprovals([good]))).not.toBe(toHex(hashApprovals([{ ...good, expiresMs: good.expiresMs + 1 }])))
   const { approver, authenticatorData, clientDataJSON, expiresMs, signature } = good
   expect(hashApprovals([{ signature, expiresMs, clientDataJSON, authenticatorData, approver }])).toEqual(
@@ -318,7 +318,7 @@ function toHex64(value: bigint): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/** 32 bytes end with two bits that no byte has. */
+/** In base64url, 32 bytes end with two unused bits. */
 function changeLastDigit(text: string): string {
   return text.replace(/("challenge":"[\w-]{42})([\w-])/, (_, head: string, digit: string) => {
     const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -326,7 +326,7 @@ function changeLastDigit(text: string): string {
   })
 }
 
-/** An approval whose challenge has a digit that the alphabets differ in, written in the wrong one. */
+/** An approval whose challenge has a digit that differs between the alphabets, from the wrong one. */
 function toOtherAlphabet(): Approval {
   for (let more = 0; ; more++) {
     const expiresMs = (request.expiresMs + more) as typeof request.expiresMs

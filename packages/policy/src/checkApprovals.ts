@@ -16,42 +16,42 @@ import { checkClientData } from './checkClientData.ts'
 import { fromDerSignature } from './derSignature.ts'
 import type { Approver, Policy } from './policy.ts'
 
-/** How far ahead an approval may end. */
+/** The longest time until an approval's expiry. */
 export const MAX_APPROVAL_MS = 24 * 60 * 60 * 1000
 
 export type ApprovalsVerdict =
   | { valid: true }
   | { valid: false; reason: 'approvals_malformed' }
-  /** Every one given is valid, but they are too few. */
+  /** All approvals are valid, but more are needed. */
   | { valid: false; reason: 'approvals_missing'; missing: number }
-  /** `index` is that in the list. */
+  /** `index` is the position in the list. */
   | { valid: false; reason: ApprovalReason; index: number }
 
 /**
- * Whether an ES256 signature (r ‖ s, 64 bytes) over a message holds. A high s is accepted. Node has a faster one than `verifyEs256`,
+ * Verifies an ES256 signature (r ‖ s, 64 bytes) over a message. A high s is valid. Node has a faster implementation than `verifyEs256`,
  * which runs anywhere.
  */
 export type VerifyEs256 = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean
 
 export type CheckApprovalsParameters = {
-  /** One that `assertPolicy` or `parsePolicy` has accepted. */
+  /** A policy from `assertPolicy` or `parsePolicy`. */
   policy: Policy
-  /** That of `policy`, where the caller knows it already: to compute it takes as long as to check the rest but for the signature. */
+  /** The hash of `policy`, if the caller has it. Computing it takes as long as all other checks except the signature. */
   policyHash?: Uint8Array | undefined
   vaultAddress: Hex
   kind: ApprovalKind
-  /** 32 bytes: what the vault is to sign, as the caller of this function has hashed it. */
+  /** 32 bytes: the digest to sign, as hashed by the caller. */
   digest: Uint8Array
   approvals: unknown
-  /** How many the matching rule asks for. */
+  /** The number that the matching rule requires. */
   required: number
-  /** When the signature is made, by the later of clock and floor; for a receipt, its `signedAt`. */
+  /** The signing time, the later of clock and floor; for a receipt, its `signedAt`. */
   nowMs: number
 }
 
 /**
- * Whether enough approvers of a policy approve one signature. Every approval given must be valid, not only as many as are needed:
- * a wrong one is a sign that something else was shown to somebody.
+ * Whether enough approvers of a policy approve one signature. Every given approval must be valid, including those that are not needed: an
+ * invalid one suggests that a page showed an approver something else.
  */
 export function checkApprovals(
   deps: { verifyEs256: VerifyEs256 },
@@ -93,19 +93,19 @@ function checkApproval(
     checkAuthenticatorData(authenticatorData, approver.rpId)
   if (reason !== undefined) return reason
 
-  // WebAuthn §7.2, steps 20 and 21: over the raw bytes, not over what was read from them.
+  // WebAuthn §7.2, steps 20 and 21: over the raw bytes, not over the parsed values.
   const signed = concatBytes(authenticatorData, sha256(clientData))
   const signature = fromDerSignature(fromHex(approval.signature))
   const isSigned = signature !== undefined && verifyEs256(fromHex(approver.publicKey), signature, signed)
   return isSigned ? undefined : 'approval_signature_invalid'
 }
 
-/** `VerifyEs256` for Node and browsers: some milliseconds. */
+/** `VerifyEs256` for Node and browsers. Takes some milliseconds. */
 export function verifyEs256(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
   try {
     return p256.verify(signature, message, publicKey, { lowS: false, prehash: true })
   } catch {
-    // r or s is zero or not below n, or the key is no point.
+    // r or s is out of range, or the key is not a point.
     return false
   }
 }

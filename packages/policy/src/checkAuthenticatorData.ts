@@ -4,7 +4,10 @@ import { sha256 } from '@noble/hashes/sha2.js'
 /** WebAuthn §6.1, the bits of the byte after the hash of the domain. */
 const FLAGS = { UP: 0x01, UV: 0x04, BE: 0x08, BS: 0x10, AT: 0x40, ED: 0x80 } as const
 
-/** Why authenticator data are not those of an approval: WebAuthn §7.2, steps 15 to 19. `signCount` says nothing for synced passkeys. */
+/**
+ * Why authenticator data are not valid for an approval: WebAuthn §7.2, steps 15 to 19. Ignores `signCount`, which is meaningless for synced
+ * passkeys.
+ */
 export function checkAuthenticatorData(bytes: Uint8Array, rpId: string): AuthenticatorDataReason | undefined {
   if (bytes.length !== AUTHENTICATOR_DATA_BYTES) return 'authenticator_data_malformed'
   if (!equalBytes(bytes.subarray(0, 32), sha256(new TextEncoder().encode(rpId)))) return 'rp_id_mismatch'

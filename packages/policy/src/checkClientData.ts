@@ -6,9 +6,9 @@ import {
 } from '@countersign/protocol/core'
 
 /**
- * Why client data are not those of an approval: WebAuthn §7.2, steps 10 to 14, over the raw bytes that the signature covers. Undefined
- * where they are. Unknown members are ignored: §5.8.1 lets browsers add some. That section reserves `tokenBinding`; other
- * verifiers reject it in a form that Level 2 does not define.
+ * Why client data are not valid for an approval, or undefined: WebAuthn §7.2, steps 10 to 14, over the raw bytes that the signature covers.
+ * Unknown members are ignored: §5.8.1 lets browsers add some. That section reserves `tokenBinding`; other verifiers reject it in a form that
+ * Level 2 does not define.
  */
 export function checkClientData(
   bytes: Uint8Array,
@@ -35,8 +35,8 @@ export function checkClientData(
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
- * Whether every name and string in it is valid Unicode. JSON can escape an unpaired surrogate, which has no UTF-8 form: parsers keep,
- * replace or reject it, and one that replaces it may see a name twice.
+ * Whether every name and string in it is valid Unicode. JSON can escape an unpaired surrogate, which has no UTF-8 form. Parsers keep, replace
+ * or reject it, and with a replacement two names can become equal.
  */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return !LONE_SURROGATE.test(value)
@@ -53,7 +53,7 @@ function isTokenBinding(value: unknown): boolean {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** RFC 4648 §5, without padding. Compared as text, so that bits beyond the last byte have one value only. */
+/** RFC 4648 §5, without padding. Compared as text, so unused bits must be zero. */
 function toBase64Url(bytes: Uint8Array): string {
   let text = ''
   for (let index = 0; index < bytes.length; index += 3) {

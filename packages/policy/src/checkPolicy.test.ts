@@ -44,7 +44,7 @@ function codes(policy: Policy, request: unknown): string[] {
 }
 
 describe('a payment', () => {
-  test('up to the caps, to the wei', () => {
+  test('is allowed up to the limits, to the wei', () => {
     const maxFeePerGas = String(ETHER / 100n / 21_000n)
     expect(checkPolicy(only, toTransaction({ maxFeePerGas }))).toEqual({
       allowed: true,
@@ -71,27 +71,27 @@ describe('a payment', () => {
     expect(codes(only, toTransaction(changes))).toEqual([code])
   })
 
-  test('an address of either case is the same address', () => {
+  test('accepts an address in either case', () => {
     expect(checkPolicy(only, toTransaction({ to: alice.toUpperCase().replace('0X', '0x') as Hex }))).toMatchObject({
       allowed: true,
     })
   })
 
-  test('"any" is any', () => {
+  test("any" allows everything, () => {
     const policy = toPolicy({ ...payment, chainIds: 'any', to: 'any' })
     expect(checkPolicy(policy, toTransaction({ chainId: 424242, to: token }))).toMatchObject({ allowed: true })
-    // A list is not "any" because its text has the letters.
+    // A list isn't "any" just because its text contains the letters.
     expect(codes(toPolicy({ ...payment, chainIds: [424_242] }), toTransaction())).toEqual(['chain_not_allowed'])
   })
 
-  test('all reasons of a rule are given', () => {
+  test('reports all reasons of a rule', () => {
     const reasons = codes(only, toTransaction({ chainId: 10, to: token, value: String(ETHER), data: '0x00' }))
     expect(reasons).toEqual(['chain_not_allowed', 'recipient_not_allowed', 'value_above_max', 'data_not_empty'])
   })
 })
 
 describe('several rules', () => {
-  test('the one that asks for the fewest approvals counts, wherever it stands', () => {
+  test('the matching rule with the fewest approvals counts, in any position', () => {
     for (const value of ['0', String(ETHER / 10n)]) {
       expect(checkPolicy(limited, toTransaction({ value }))).toMatchObject({ allowed: true, approvals: 0 })
     }
@@ -100,13 +100,13 @@ describe('several rules', () => {
     expect(above.allowed && limited.rules[above.rule]?.approvals).toBe(1)
   })
 
-  test('one rule must match whole: parts of two are none', () => {
+  test('one rule must match completely: parts of two do not count', () => {
     const policy = toPolicy({ ...payment, to: [alice] }, { ...payment, to: [bob], maxValueWei: String(ETHER) })
     expect(codes(policy, toTransaction({ to: alice, value: String(ETHER) }))).toEqual(['value_above_max'])
     expect(checkPolicy(policy, toTransaction({ to: bob, value: String(ETHER) }))).toMatchObject({ allowed: true })
   })
 
-  test('the nearest is the one with the fewest reasons, of the same kind if there is one', () => {
+  test('the nearest rule has the fewest reasons, preferably with the same kind', () => {
     const verdict = checkPolicy(full, toTransaction({ to: token, value: String(9n * ETHER) }))
     expect(verdict).toMatchObject({ allowed: false, reasons: [] })
     if (verdict.allowed) throw new Error('allowed')
@@ -143,7 +143,7 @@ describe('several rules', () => {
     }
   })
 
-  test('what must have cosigned comes with the verdict', () => {
+  test('the verdict includes the required log witnesses', () => {
     expect(checkPolicy(full, toTransaction())).toMatchObject({ allowed: true, log: full.log })
   })
 })
@@ -155,7 +155,7 @@ describe('a call', () => {
   const transfer = (to: string, amount: bigint | string) =>
     call(`a9059cbb${to}${typeof amount === 'string' ? amount : word(amount.toString(16))}`)
 
-  test('with allowed words', () => {
+  test('is allowed with allowed words', () => {
     for (const amount of [0n, 1n, 500_000_000n]) {
       expect(checkPolicy(policy, transfer(word(alice.slice(2)), amount))).toMatchObject({ allowed: true, approvals: 0 })
     }
@@ -193,7 +193,7 @@ describe('a call', () => {
     expect(verdict.rules[0]?.reasons[0]).toEqual(at === undefined ? { code } : { code, at })
   })
 
-  test('value with a call has its own cap', () => {
+  test('has a separate limit for its value', () => {
     const request = toTransaction({
       to: token,
       value: '1',
@@ -202,7 +202,7 @@ describe('a call', () => {
     expect(codes(policy, request)).toEqual(['value_above_max'])
   })
 
-  // `f(bytes)`: where its content is, the first word says. With that word fixed, the others are where a reader expects them.
+  // `f(bytes)`: the first word is the offset of its content. With that word fixed, the others are where a reader expects them.
   const dynamic = toPolicy({
     ...tokenTransfer,
     selectors: ['0xd45754f8'],
@@ -279,18 +279,18 @@ describe('messages and typed data', () => {
     expect(codes(listed, withDomain(domain))).toEqual([code])
   })
 
-  test('a salt is refused under "any" too, all else is not', () => {
+  test("any" allows everything except a salt, () => {
     expect(codes(any, withDomain({ name: 'x', salt: `0x${'00'.repeat(32)}` }))).toEqual(['domain_has_salt'])
     expect(checkPolicy(any, withDomain({ name: 'x' }))).toMatchObject({ allowed: true, approvals: 2 })
   })
 
-  test('another primary type is refused', () => {
+  test('refuses another primary type', () => {
     const types = { ...content.types, Order: [{ name: 'value', type: 'uint256' }] }
     expect(codes(listed, typed({ types, primaryType: 'Order' }))).toEqual(['primary_type_not_allowed'])
   })
 })
 
-describe('what cannot be read is refused before any rule is asked', () => {
+describe('refuses malformed requests before any rule is checked', () => {
   const open = toPolicy(
     { ...payment, chainIds: 'any', to: 'any' },
     { kind: 'message', approvals: 1 },
@@ -357,7 +357,7 @@ describe('a schedule', () => {
     [10, startsAtMs + 86_400_000],
     [19, startsAtMs + 86_400_000],
     [20, startsAtMs + 2 * 86_400_000],
-  ])('nonce %i from its time on, and not a millisecond before', (nonce, dueMs) => {
+  ])('allows nonce %i from its time on, and not a millisecond before', (nonce, dueMs) => {
     expect(checkPolicy(scheduled, at(nonce, dueMs) as PolicyRequest)).toMatchObject({ allowed: true, approvals: 0 })
     expect(codes(scheduled, at(nonce, dueMs - 1))).toEqual(['nonce_not_due'])
   })
@@ -376,11 +376,11 @@ describe('a schedule', () => {
     expect(codes(scheduled, request)).toEqual([code])
   })
 
-  test('either source tells the time', () => {
+  test('accepts the time from either source', () => {
     expect(checkPolicy(scheduled, at(0, startsAtMs, beacon) as PolicyRequest)).toMatchObject({ allowed: true })
   })
 
-  test('approvals do not make a nonce due', () => {
+  test('approvals do not make a nonce due earlier', () => {
     expect(codes(scheduled, at(0, startsAtMs - 1))).toEqual(['nonce_not_due'])
     const verdict = checkPolicy(scheduled, {
       ...toTransaction({ nonce: 0, to: token }),

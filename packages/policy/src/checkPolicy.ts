@@ -21,15 +21,15 @@ import { matchTypedData } from './matchTypedData.ts'
 import type { Policy, PolicyLog, Rule } from './policy.ts'
 import { isDue } from './schedule.ts'
 
-/** An entropy sample as a proof of time: that this source signed it has been verified. */
+/** An entropy sample as a proof of time. The source's signature has been verified. */
 export type TimedSample = { source: EntropySetting; timeMs: number }
 
-/** What a vault is asked to sign. */
+/** A signature that a vault is asked for. */
 export type PolicyRequest =
   | {
       kind: 'transaction'
       txMetadata: TxMetadata
-      /** Needed where the policy has a schedule. */
+      /** Required if the policy has a schedule. */
       sample?: TimedSample | undefined
     }
   | OffChainContent
@@ -37,17 +37,16 @@ export type PolicyRequest =
 export type PolicyVerdict =
   | {
       allowed: true
-      /** The rule that matches and asks for the fewest approvals. */
+      /** The matching rule with the fewest approvals. */
       rule: number
       approvals: number
-      /** What must have cosigned the log before the signature is released. */
+      /** The witnesses that must cosign the log before the signature is released. */
       log: PolicyLog | null
     }
   | ({ allowed: false } & PolicyRefusal)
 
 /**
- * Whether a policy allows a request, and with how many approvals. Allowed is what at least one rule matches whole. Whatever
- * cannot be read is refused, never passed over.
+ * Whether a policy allows a request, and with how many approvals. At least one rule must match completely. Malformed requests are refused.
  *
  * @example
  * const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata })
@@ -66,7 +65,7 @@ export function checkPolicy(policy: Policy, request: PolicyRequest): PolicyVerdi
   return { allowed: false, reasons, rules, nearest: findNearest(policy, rules) }
 }
 
-/** The request in its one spelling, or undefined: what it is about must be certain before any rule is asked. */
+/** Parses the request into canonical form, before any rule is checked. Undefined if it is malformed or ambiguous. */
 function readRequest(request: unknown): PolicyRequest | undefined {
   try {
     const kind = isPlainObject(request) ? request.kind : undefined
@@ -78,11 +77,11 @@ function readRequest(request: unknown): PolicyRequest | undefined {
     }
     const { content } = readMembers(request, { required: ['kind', 'content'] }, unreadable)
     const shown = parseOffChainContent(kind, content, unreadable)
-    // The digest is not needed here. To hash it refuses what has no one reading.
+    // Discards the digest. Hashing rejects ambiguous content.
     hashContent(shown)
     return shown
   } catch {
-    // Whatever could not be read: the request is refused, and its content goes into no error.
+    // The request is refused. Errors never include its content.
     return undefined
   }
 }
@@ -90,7 +89,7 @@ function readRequest(request: unknown): PolicyRequest | undefined {
 function readSample(value: unknown): TimedSample {
   const { source, timeMs } = readMembers(value, { required: ['source', 'timeMs'] }, unreadable)
   if (!isNatural(timeMs)) throw unreadable('timeMs')
-  // Throws for what has no bytes to compare.
+  // Throws for values without canonical bytes.
   toCanonicalJson(source)
   return { source: source as EntropySetting, timeMs }
 }
@@ -103,7 +102,7 @@ function checkSchedule({ schedule, time }: Policy, request: PolicyRequest): Requ
   if (schedule === undefined || request.kind !== 'transaction') return []
   const { sample, txMetadata } = request
   if (sample === undefined) return ['sample_missing']
-  // Another configuration of the enclave could bring a clock of its own.
+  // Another enclave configuration could include a manipulated time source.
   const isNamed = (time ?? []).some((source) => compareCanonical(source, sample.source) === 0)
   if (!isNamed) return ['sample_source_not_allowed']
   return isDue(schedule, { nonce: txMetadata.nonce, sampleMs: sample.timeMs }) ? [] : ['nonce_not_due']
@@ -116,8 +115,8 @@ function matchRule(rule: Rule, request: PolicyRequest): RuleReason[] {
 }
 
 /**
- * The rule with the fewest reasons, preferably of the request's kind. Among rules with the same reasons, the one with the highest limit,
- * which is the most that the request could have asked for.
+ * The rule with the fewest reasons, preferably of the request's kind. Among rules with the same reasons, the one with the highest limit, to
+ * show the maximum.
  */
 function findNearest(policy: Policy, rules: readonly RuleVerdict[]): number | null {
   const distance = ({ reasons }: RuleVerdict) =>
@@ -130,7 +129,7 @@ function findNearest(policy: Policy, rules: readonly RuleVerdict[]): number | nu
   return nearest?.rule ?? null
 }
 
-/** Whether two rules refuse for the same reasons, and the first limit in which they differ is higher in `one`. */
+/** Whether two rules refuse for the same reasons, and the first different limit is higher in `one`. */
 function hasHigherLimit({ rules }: Policy, one: RuleVerdict, other: RuleVerdict): boolean {
   if (compareCanonical(one.reasons, other.reasons) !== 0) return false
   const limitOf = ({ rule }: RuleVerdict, reason: RuleReason) => BigInt(getLimit(rules[rule] as Rule, reason) ?? 0)

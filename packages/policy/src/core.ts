@@ -1,4 +1,4 @@
-/* The entry that the enclave loads: the rules of vaults and their checks, without the texts for users. */
+/* The entry point for the enclave: the rules of vaults and their checks, without the texts for users. */
 
 export type { Approval, ApprovalReason, RequestReason, RuleReason, RuleVerdict } from '@countersign/protocol/core'
 export { assertApprovals, hashApprovals } from './approval.ts'

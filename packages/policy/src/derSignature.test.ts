@@ -16,7 +16,7 @@ test.each<[string, bigint, bigint]>([
   ['all bits', 2n ** 256n - 1n, 2n ** 256n - 1n],
   ['zero, which the verification refuses', 0n, 0n],
 ])('%s', (_, r, s) => {
-  // X.690 §8.3: zero is one zero byte, which the rule for leading zeros must not refuse for another reason than its value.
+  // X.690 §8.3: zero is a single zero byte, which the rule for leading zeros must accept.
   const expected = r === 0n ? undefined : word(r.toString(16)) + word(s.toString(16))
   expect(read(toHex(toDer({ r, s })))).toBe(expected)
 })

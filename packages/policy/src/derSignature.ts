@@ -5,9 +5,10 @@ const SEQUENCE = 0x30
 const INTEGER = 0x02
 
 /**
- * An ECDSA signature of P-256 from DER (RFC 3279 §2.2.3: SEQUENCE { r INTEGER, s INTEGER }) as r ‖ s, 64 bytes. Undefined for any other
- * encoding than the one of X.690 §8 and §10: lengths in one byte, integers positive and as short as can be, nothing after the end.
- * Whether r and s are in range is for the verification to say. A high s is no fault: authenticators make them.
+ * Converts a P-256 ECDSA signature from DER (RFC 3279 §2.2.3: SEQUENCE { r INTEGER, s INTEGER }) to r ‖ s, 64 bytes. Undefined unless it is
+ * in
+ * the canonical encoding of X.690 §8 and §10: lengths in one byte, positive integers in their shortest form, no trailing bytes. Verification
+ * checks the range of r and s. A high s is valid, because authenticators create them.
  */
 export function fromDerSignature(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   const [tag, length] = der
@@ -25,7 +26,7 @@ function readInteger(der: Uint8Array, start: number): { bytes: Uint8Array; end: 
   if (tag !== INTEGER || length === 0 || end > der.length) return undefined
   const content = der.subarray(start + 2, end)
   const [first = 0, second = 0] = content
-  // X.690 §8.3.2: a leading zero is there exactly if the number would read as negative without it.
+  // X.690 §8.3.2: a leading zero is present exactly if the number would be negative without it.
   if (first >= 0x80 || (first === 0 && second < 0x80)) return undefined
   const digits = first === 0 ? content.subarray(1) : content
   if (digits.length > COORDINATE_BYTES) return undefined

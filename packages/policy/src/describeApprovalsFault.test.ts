@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { describeApprovalsFault } from './describeApprovalsFault.ts'
 
-test('a fault of approvals is a sentence, which counts from one', () => {
+test('describes a fault of approvals in a sentence that counts from one', () => {
   const say = describeApprovalsFault
   expect(say({ valid: false, reason: 'challenge_mismatch', index: 1 })).toBe(
-    'Approval 2 does not hold: it is for something else than this signature.',
+    'Approval 2 is invalid: it is for another signature.',
   )
   expect(say({ valid: false, reason: 'approvals_missing', missing: 1 })).toBe(
     'Approvals are missing: 1 more is needed.',

@@ -8,7 +8,7 @@ import type { Policy, Rule, TransactionRule } from './policy.ts'
 
 const toPolicy = (...rules: Rule[]): Policy => createPolicy({ ...full, log: null, rules })
 
-describe('a policy at a glance', () => {
+describe('the summary of a policy', () => {
   test.each<[string, Policy]>([
     ['Up to 0.1 ETH at a time to three addresses; more with one passkey', limited],
     [
@@ -46,12 +46,12 @@ describe('a policy at a glance', () => {
     expect(describePolicy(policy).summary).toBe(summary)
   })
 
-  test('a rule that allows less is not called more', () => {
+  test('does not describe a stricter rule as allowing more', () => {
     const { summary } = describePolicy(toPolicy(payment, { ...payment, maxValueWei: '5', approvals: 1 }))
     expect(summary).not.toContain('more')
   })
 
-  test('takes no longer for each rule where there are many', () => {
+  test('takes linear time in the number of rules', () => {
     let reads = 0
     const rules = Array.from({ length: 100 }, (_, at) => ({
       ...payment,
@@ -66,8 +66,8 @@ describe('a policy at a glance', () => {
   })
 })
 
-describe('each rule in a sentence', () => {
-  test('in the order of the policy', () => {
+describe('the rules in sentences', () => {
+  test('are in the order of the policy', () => {
     expect(describePolicy(full).rules).toMatchInlineSnapshot(`
       [
         "Transfers (0xa9059cbb) of the token 0x7070707070707070707070707070707070707070, at most 500000000 of the smallest unit at a time, to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 or 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 on Ethereum, with a fee of up to 0.01 ETH for gas, without approval.",
@@ -90,7 +90,7 @@ describe('each rule in a sentence', () => {
     expect(describePolicy(policy).rules.join()).toMatch(new RegExp(`^Up to ${amount} at a time to .* on ${chains}, `))
   })
 
-  test('a call that is not quite a transfer of tokens is told word by word', () => {
+  test('describe a call that is almost a token transfer word by word', () => {
     const [recipient, amount] = tokenTransfer.arguments ?? []
     if (recipient === undefined || amount === undefined) throw new Error('a transfer has two words')
     for (const change of [
@@ -110,7 +110,7 @@ describe('each rule in a sentence', () => {
     }
   })
 
-  test('what an author wrote is quoted, and nothing in it is invisible or turns the line around', () => {
+  test('quote the author’s texts without invisible or right-to-left characters', () => {
     const name = 'USD\u202e\u200bC\n"end'
     const policy = toPolicy({ kind: 'typed-data', domains: [{ name }], primaryTypes: 'any', approvals: 1 })
     expect(describePolicy(policy).rules).toEqual([
@@ -119,8 +119,8 @@ describe('each rule in a sentence', () => {
   })
 })
 
-describe('what is said before a vault exists', () => {
-  test('that the rules never change, of every policy', () => {
+describe('the notes before a vault is created', () => {
+  test('always say that the rules never change', () => {
     for (const policy of [limited, full, scheduled]) expect(describePolicy(policy).notes[0]).toContain('never change')
   })
 
@@ -152,14 +152,14 @@ describe('what is said before a vault exists', () => {
     expect(notes.includes('fee for data beside it, which no rule can limit')).toBe(isTold)
   })
 
-  test('nothing about passkeys, tokens, time or a log where there is none', () => {
+  test('mention passkeys, tokens, time or a log only if the policy has them', () => {
     const notes = describePolicy(createPolicy({ version: 1, log: null, approvers: [], rules: [payment] })).notes.join(
       '\n',
     )
     expect(notes).not.toMatch(/passkey|token|source|witness/)
   })
 
-  test('a start that no calendar has stays a number', () => {
+  test('show a start outside the calendar as a number', () => {
     const schedule = { startsAtMs: Number.MAX_SAFE_INTEGER, everyS: 90, count: 1 }
     const { summary, notes } = describePolicy(createPolicy({ ...scheduled, schedule }))
     expect(summary).toContain('one transaction each 90 seconds')
@@ -167,7 +167,7 @@ describe('what is said before a vault exists', () => {
   })
 })
 
-describe('why a request is refused', () => {
+describe('the reasons of a refusal', () => {
   const txMetadata = {
     chainId: 1,
     nonce: 0,
@@ -204,7 +204,7 @@ describe('why a request is refused', () => {
       'the call',
       toPolicy(tokenTransfer),
       { to: token, data: '0x00' },
-      ['The data is not a call of the length that is allowed.'],
+      ['The data does not have the allowed length.'],
     ],
     [
       'an argument',
@@ -213,12 +213,12 @@ describe('why a request is refused', () => {
       ['Word 1 of the call is not one of the allowed values.'],
     ],
     ['the kind', toPolicy({ kind: 'message', approvals: 1 }), {}, ['No rule is for this kind of signature.']],
-    ['the schedule', scheduled, {}, ['The vault has a schedule, and no sample tells the time.']],
+    ['the schedule', scheduled, {}, ['The vault has a schedule, but the request has no sample for the time.']],
     [
       'a request that cannot be read',
       only,
       { nonce: -1 },
-      ['The request cannot be read, or is of a kind that a vault does not sign.'],
+      ['The request is malformed, or is of a kind that a vault does not sign.'],
     ],
   ])('%s', (_, policy, changes, sentences) => {
     expect(explain(policy, changes)).toEqual(sentences)

@@ -15,18 +15,18 @@ import {
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER = '0xa9059cbb'
 
-/** A policy for people. Every text is printable. */
+/** A policy in words. Every text is printable. */
 export type PolicyWords = {
-  /** The whole policy at a glance. */
+  /** The whole policy in one sentence. */
   summary: string
   /** One sentence for each rule, in the policy's order. */
   rules: readonly string[]
-  /** What holds for all of them, and what can go wrong. */
+  /** Common limits of all rules, and risks. */
   notes: readonly string[]
 }
 
 /**
- * Says what a policy allows.
+ * Describes what a policy allows.
  *
  * @example
  * describePolicy(policy).summary // "Up to 0.1 ETH at a time to three addresses; more with one passkey"
@@ -39,10 +39,10 @@ export function describePolicy(policy: Policy): PolicyWords {
   }
 }
 
-/** From what needs no approval to what needs the most. */
+/** Sorted by the number of approvals. */
 function summarize({ approvers, rules, schedule }: Policy): string {
   const sorted = rules.toSorted((left, right) => left.approvals - right.approvals)
-  // Each once: a policy has room for more than a hundred rules, and a page may show a hundred policies.
+  // Without duplicates: a policy can have more than a hundred rules, and a page may show a hundred policies.
   const shapes = sorted.map(toShape)
   const parts = sorted.map((rule, index) => {
     const isMore = sorted.slice(0, index).some((before, at) => shapes[at] === shapes[index] && isMoreThan(before, rule))
@@ -53,15 +53,15 @@ function summarize({ approvers, rules, schedule }: Policy): string {
   return toSentence([...parts, ...rate].join('; ')).slice(0, -1)
 }
 
-/** All of a rule for transactions but its limits and approvals, as one text. */
+/** All members of a transaction rule except its limits and approvals, as one text. */
 function toShape(rule: Rule): string {
   if (rule.kind !== 'transaction') return ''
   const { maxValueWei, maxFeeWei, approvals, ...same } = rule
-  // A member that is undefined is one that is not there.
+  // Drops undefined members.
   return new TextDecoder().decode(toCanonicalJson(JSON.parse(JSON.stringify(same))))
 }
 
-/** Whether a rule for transactions differs from another of its shape by a higher limit and more approvals. */
+/** Whether a transaction rule differs from a similar one by a higher limit and more approvals. */
 function isMoreThan(before: Rule, rule: Rule): boolean {
   if (before.kind !== 'transaction' || rule.kind !== 'transaction') return false
   return BigInt(rule.maxValueWei) > BigInt(before.maxValueWei) && rule.approvals > before.approvals
@@ -102,7 +102,7 @@ function toAddresses(list: 'any' | readonly string[]): string {
   return list === 'any' ? 'any address' : toEnumeration(list, 'or')
 }
 
-/** A transfer of tokens (ERC-20), where the rule bounds its two words as people think of them. Undefined for any other call. */
+/** Describes a token transfer (ERC-20), if the rule limits its words in the usual way. Undefined for other calls. */
 function describeTransfer({ selectors, words, arguments: rules = [], maxValueWei, to }: TransactionRule) {
   const [recipient, amount, ...others] = rules
   const isTransfer = selectors?.join() === TRANSFER && words === 2 && maxValueWei === '0' && others.length === 0
@@ -152,23 +152,23 @@ function toApproval({ approvals }: Rule, approvers: number): string {
   return approvals === 0 ? '' : ` with ${toPasskeys(approvals, approvers)}`
 }
 
-/** Said before a vault exists: afterwards nobody can change any of it. */
+/** Shown before a vault is created, because the rules can't change afterwards. */
 function describeNotes({ approvers, log, rules, schedule, time }: Policy): string[] {
-  const notes = ['These rules can never change. Other rules are another vault, with another address.']
+  const notes = ['These rules can never change. Different rules make a different vault with another address.']
   const isFree = rules.some((rule) => rule.kind === 'transaction' && rule.approvals === 0)
   if (schedule !== undefined && time !== undefined) {
     const start = toIsoDate(schedule.startsAtMs)
     const rate = `${toCount(schedule.count, 'transaction')} each ${toPeriod(schedule.everyS)}`
     notes.push(
-      `From ${start} on, at most ${rate} on each chain; none before. What is not used stays usable: it is a rate, not a daily limit.`,
-      `The time comes from ${toCount(time.length, 'source')} named here. If all of them end, the funds are locked for ever.`,
+      `From ${start} on, at most ${rate} on each chain; none before. Unused transactions stay available: it is a rate, not a daily limit.`,
+      `The time comes from ${toCount(time.length, 'source')} named here. If all of them shut down, the funds are locked permanently.`,
     )
-    if (isFree) notes.push('Whoever may sign without approval can use up each period with small payments.')
+    if (isFree) notes.push('Anyone allowed to sign without approval can exhaust the schedule with small payments.')
   } else if (isFree) notes.push('A limit for each payment does not limit the total.')
   if (rules.some(hasFeeBesideLimit))
-    notes.push('A limit of the fee is for gas. Some rollups take a fee for data beside it, which no rule can limit.')
+    notes.push('A fee limit covers only gas. Some rollups also charge a data fee, which no rule can limit.')
   if (rules.some(hasFreeArguments))
-    notes.push('A call may move any amount of a token unless a word of it has a maximum.')
+    notes.push('A call may move any amount of a token unless the rule limits a word of it.')
   if (log !== null) {
     const quorum = toShare(log.quorum, log.witnesses.length, 'witness', 'witnesses')
     notes.push(
@@ -178,7 +178,7 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
   if (approvers.length > 0) {
     const domains = toEnumeration([...new Set(approvers.map(({ rpId }) => rpId))])
     notes.push(
-      `The page at ${domains} shows what a passkey approves. Whoever has that domain is trusted to show it; if it is lost, its passkeys are lost with it.`,
+      `The page at ${domains} shows what a passkey approves, and you must trust its owner to show it correctly. If the domain is lost, its passkeys are lost too.`,
     )
     const most = Math.max(...rules.map(({ approvals }) => approvals))
     if (most === approvers.length) notes.push('There is no spare passkey: one that is lost cannot be replaced.')
@@ -186,7 +186,7 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
   return notes
 }
 
-/** Whether a rule limits the fee on a chain that may take more than it limits. */
+/** Whether a rule limits the fee on a chain that may charge more than this limit. */
 function hasFeeBesideLimit(rule: Rule): boolean {
   if (rule.kind !== 'transaction' || isUnlimited(rule.maxFeeWei)) return false
   return rule.chainIds === 'any' || rule.chainIds.some(mayTakeDataFee)
@@ -198,7 +198,7 @@ function hasFreeArguments(rule: Rule): boolean {
   )
 }
 
-/** Times that no calendar has stay numbers. */
+/** Times outside the calendar stay numbers. */
 function toIsoDate(timeMs: number): string {
   const date = new Date(timeMs)
   return Number.isNaN(date.getTime()) ? `${timeMs} ms after 1970` : date.toISOString()

@@ -3,7 +3,7 @@ import type { PolicyVerdict } from './checkPolicy.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 import { toCapAmount, toPasskeys } from './policyWords.ts'
 
-/** Why a policy does not allow a request, in sentences: of the whole request first, then of the rule that came nearest. */
+/** Explains in sentences why a policy doesn't allow a request: reasons about the whole request first, then those of the nearest rule. */
 export function describeRefusal(policy: Policy, verdict: PolicyVerdict & { allowed: false }): string[] {
   const { reasons, rules, nearest } = verdict
   const rule = nearest === null ? undefined : policy.rules[nearest]
@@ -17,11 +17,11 @@ export function describeRefusal(policy: Policy, verdict: PolicyVerdict & { allow
 function describeRequestReason(reason: RequestReason): string {
   switch (reason) {
     case 'request_malformed':
-      return 'The request cannot be read, or is of a kind that a vault does not sign.'
+      return 'The request is malformed, or is of a kind that a vault does not sign.'
     case 'sample_missing':
-      return 'The vault has a schedule, and no sample tells the time.'
+      return 'The vault has a schedule, but the request has no sample for the time.'
     case 'sample_source_not_allowed':
-      return 'The sample that tells the time is not of a source that the vault names.'
+      return 'The vault does not name the source of the sample.'
     case 'nonce_not_due':
       return 'The schedule does not allow this transaction yet.'
   }
@@ -42,11 +42,11 @@ function describeRuleReason(policy: Policy, rule: Rule, reason: RuleReason): str
     case 'data_not_empty':
       return 'Only payments without data are allowed.'
     case 'data_length':
-      return 'The data is not a call of the length that is allowed.'
+      return 'The data does not have the allowed length.'
     case 'selector_not_allowed':
       return 'The function is not on the list.'
     case 'argument_undecodable':
-      return `Word ${reason.at + 1} of the call is not of its type.`
+      return `Word ${reason.at + 1} of the call does not have its type.`
     case 'argument_not_allowed':
       return `Word ${reason.at + 1} of the call is not one of the allowed values.`
     case 'argument_above_max':

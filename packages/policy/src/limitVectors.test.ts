@@ -8,7 +8,7 @@ import { checkApprovals, type Policy, verifyEs256 } from './index.ts'
 const file = readFileSync(new URL('../vectors/limits-v1.vectors.json', import.meta.url), 'utf8')
 const { policies, approvals } = JSON.parse(file) as ReturnType<typeof createLimitVectors>
 
-test('the file is what the script makes, to the byte', () => {
+test('the file has exactly the script’s output', () => {
   expect(file).toBe(toLimitVectorFile(createLimitVectors()))
 })
 
@@ -25,8 +25,8 @@ test('approvals at the limits are valid or invalid as the file states', () => {
   }
 })
 
-// Not the code under test: the URL parser decides what browsers take for a domain.
-test('an accepted origin is what a browser writes, and an accepted rpId is no IP address', () => {
+// Independent of the tested code: browsers use the URL parser to recognize a domain.
+test('an accepted origin is in the browser’s form, and an accepted rpId is not an IP address', () => {
   for (const { name, code, json } of policies) {
     if (code !== null || !name.startsWith('rpId')) continue
     for (const { rpId, origins } of (JSON.parse(json) as Policy).approvers) {

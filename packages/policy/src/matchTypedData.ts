@@ -1,7 +1,7 @@
 import type { RuleReason, TypedData } from '@countersign/protocol/core'
 import type { DomainRule, TypedDataRule } from './policy.ts'
 
-/** Why typed data is not what a rule allows; nothing where it is. `hashTypedData` has accepted it, so its domain is well formed. */
+/** Why a rule doesn't allow typed data; empty if it does. `hashTypedData` has accepted it, so its domain is well formed. */
 export function matchTypedData({ domains, primaryTypes }: TypedDataRule, content: TypedData): RuleReason[] {
   const reasons: RuleReason[] = []
   if (Object.hasOwn(content.domain, 'salt')) reasons.push({ code: 'domain_has_salt' })
@@ -18,7 +18,7 @@ function isSameDomain(allowed: DomainRule, domain: Record<string, unknown>): boo
   return names.every((name) => {
     if (!Object.hasOwn(domain, name)) return false
     const value = domain[name]
-    // A caller may write a chain id in decimal or hex, and an address in either case.
+    // A caller may write a chain ID in decimal or hex, and an address in either case.
     if (name === 'chainId') return BigInt(value as string | number) === BigInt(allowed.chainId as number)
     return name === 'verifyingContract' ? (value as string).toLowerCase() === allowed[name] : value === allowed[name]
   })

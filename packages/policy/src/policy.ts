@@ -1,25 +1,24 @@
 import type { EntropySetting, Hex, UnlimitedKind } from '@countersign/protocol/core'
 
 /*
- * The rules of a vault, version 1: `spec/policy-v1.md` says what each member means. The hash of a policy is part of its vault's key, so
- * one policy has one spelling: canonical JSON, every list in ascending order of its items' canonical bytes and without repetition,
- * hex in lower case. Types only.
+ * The rules of a vault, version 1. `spec/policy-v1.md` describes each member. A policy's hash is part of its vault's key, so a policy has one
+ * canonical form: canonical JSON, every list in ascending order of its items' canonical bytes without duplicates, hex in lower case.
  */
 
-/** A source whose signed samples tell the time to a schedule. */
+/** A source whose signed samples prove the time for a schedule. */
 export type TimeSource = Exclude<EntropySetting, { kind: 'unsigned' }>
 
 /** A passkey: a discoverable WebAuthn credential of ES256. */
 export type Approver = {
   /** 65 bytes: the uncompressed point of P-256. */
   publicKey: string
-  /** The domain that the credential belongs to. */
+  /** The credential's domain. */
   rpId: string
-  /** Where the approving page may be: that domain, or below it. */
+  /** The origins of the approving page: on that domain, or below it. */
   origins: readonly string[]
 }
 
-/** Nonce `n` is signed from `startsAtMs + floor(n / count) · everyS · 1000` on. */
+/** Nonce `n` can be signed from `startsAtMs + floor(n / count) · everyS · 1000` on. */
 export type Schedule = { startsAtMs: number; everyS: number; count: number }
 
 /** At least `quorum` of these witnesses (Ed25519 keys, 32 bytes of hex) must have cosigned the log. */
@@ -27,9 +26,9 @@ export type PolicyLog = { witnesses: readonly string[]; quorum: number }
 
 export type ArgumentType = 'address' | 'bool' | 'bytes32' | `uint${number}`
 
-/** What one word of the calldata must be. `max` is for `uintN`; with neither, the word must be of its type. */
+/** A condition on one word of the calldata. `max` is for `uintN`. With neither, the word must only have its type. */
 export type ArgumentRule = {
-  /** Which word after the selector, from 0. */
+  /** The index of the word after the selector, from 0. */
   at: number
   type: ArgumentType
   /** Addresses and `bytes32` in hex with `0x`, booleans, or integers in decimal. */
@@ -41,13 +40,13 @@ export type TransactionRule = {
   kind: 'transaction'
   chainIds: 'any' | readonly number[]
   to: 'any' | readonly Hex[]
-  /** In wei, for each transaction. */
+  /** In wei, per transaction. */
   maxValueWei: string
-  /** In wei, for each transaction: of gas · maxFeePerGas. */
+  /** In wei, per transaction: gas · maxFeePerGas. */
   maxFeeWei: string
-  /** Which functions may be called. Without it the transaction has no data. */
+  /** The allowed functions. Without it, the transaction must have no data. */
   selectors?: readonly Hex[] | undefined
-  /** How many words of 32 bytes follow the selector, exactly. */
+  /** The exact number of words of 32 bytes after the selector. */
   words?: number | undefined
   arguments?: readonly ArgumentRule[] | undefined
   approvals: number
@@ -58,7 +57,7 @@ type UnlimitedRule = { [Kind in UnlimitedKind]: { kind: Kind; approvals: number 
 
 export type MessageRule = Extract<UnlimitedRule, { kind: 'message' }>
 
-/** A domain of EIP-712 with exactly these members. */
+/** An EIP-712 domain with exactly these members. */
 export type DomainRule = {
   name?: string | undefined
   version?: string | undefined
@@ -77,7 +76,7 @@ export type Rule = TransactionRule | TypedDataRule | UnlimitedRule
 
 export type Policy = {
   version: 1
-  /** With a schedule, and only with one. */
+  /** Required with a schedule, and not allowed without one. */
   time?: readonly TimeSource[] | undefined
   log: PolicyLog | null
   approvers: readonly Approver[]

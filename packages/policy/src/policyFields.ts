@@ -2,9 +2,9 @@ import { type Hex, isLowerPrefixedHex, isNatural } from '@countersign/protocol/c
 import { isAscending } from './canonicalOrder.ts'
 import { VaultPolicyError } from './errors.ts'
 
-/* The forms that members of a policy have. `path` is where in the policy: it names nothing that the policy's author wrote. */
+/* The forms of a policy's members. `path` is the position in the policy, without the author's texts. */
 
-/** 2^256 has 78 digits. The bound keeps BigInt from reading kilobytes. */
+/** 2^256 has 78 digits. The limit keeps BigInt from parsing kilobytes. */
 const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/
 
 export function malformed(details: string, cause?: unknown): VaultPolicyError {
@@ -17,11 +17,11 @@ export function assertList<Item>(
   value: unknown,
   assertItem: (path: string, item: unknown) => asserts item is Item,
 ): asserts value is Item[] {
-  if (!Array.isArray(value) || value.length === 0) throw malformed(`${path} is not a filled list`)
+  if (!Array.isArray(value) || value.length === 0) throw malformed(`${path} is not a list or empty`)
   assertItems(path, value, assertItem)
 }
 
-/** The same for a list that may be empty. */
+/** A list that may be empty, in canonical order. */
 export function assertItems<Item>(
   path: string,
   value: unknown,
@@ -32,7 +32,7 @@ export function assertItems<Item>(
   if (!isAscending(value)) throw malformed(`${path} is not in canonical order, or repeats an item`)
 }
 
-/** `"any"`, spelt out, or a list. */
+/** `"any"` or a list. */
 export function assertAnyOrList<Item>(
   path: string,
   value: unknown,
@@ -49,7 +49,7 @@ export function assertChainId(path: string, value: unknown): asserts value is nu
   assertNatural(path, value, 1)
 }
 
-/** Lower case, with `0x`: as values of Ethereum are written. */
+/** Lower case, with `0x`, as for all of Ethereum's values. */
 export function assertPrefixed(path: string, value: unknown, bytes: number): asserts value is Hex {
   if (!isLowerPrefixedHex(value, bytes)) throw malformed(`${path} is not ${bytes} bytes of lower-case hex with 0x`)
 }

@@ -1,7 +1,7 @@
 import { nameCoin, toCoins, UNKNOWN_COIN } from '@countersign/protocol/core'
 import type { TransactionRule } from './policy.ts'
 
-/* Parts of the sentences about a policy. Texts that its author wrote are quoted in ASCII: nothing invisible, nothing from right to left. */
+/* Parts of sentences about a policy. Texts by its author are quoted in ASCII, without invisible or right-to-left characters. */
 
 const UNLIMITED = 2n ** 256n - 1n
 const NUMBERS = [
@@ -48,7 +48,7 @@ export function isUnlimited(wei: string): boolean {
   return BigInt(wei) === UNLIMITED
 }
 
-/** "0.1 ETH"; where the rule's chains do not all have one known coin, "0.1 of the chain’s coin". */
+/** "0.1 ETH". Without one known coin for all chains of the rule, "0.1 of the chain’s coin". */
 export function toCapAmount(wei: string, { chainIds }: TransactionRule): string {
   const coins = new Set(chainIds === 'any' ? [] : chainIds.map(nameCoin))
   const [coin] = coins.size === 1 ? coins : [UNKNOWN_COIN]

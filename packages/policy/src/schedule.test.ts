@@ -4,10 +4,10 @@ import { checkPolicy } from './checkPolicy.ts'
 import type { Policy, Schedule } from './policy.ts'
 import { isDue, toDueMs } from './schedule.ts'
 
-describe('when a nonce is due', () => {
+describe('when a nonce can be signed', () => {
   const schedule: Schedule = { startsAtMs: 1_000, everyS: 2, count: 3 }
 
-  test('count nonces at the start, and count more with each period', () => {
+  test('allows `count` nonces at the start, and `count` more with each period', () => {
     expect([0, 1, 2, 3, 5, 6, 300].map((nonce) => toDueMs(schedule, nonce))).toEqual([
       1_000n,
       1_000n,
@@ -19,7 +19,7 @@ describe('when a nonce is due', () => {
     ])
   })
 
-  test('numbers up to 2^53 are exact', () => {
+  test('is exact for numbers up to 2^53', () => {
     const max = Number.MAX_SAFE_INTEGER
     const long = { startsAtMs: max, everyS: max, count: 1 }
     expect(toDueMs(long, max)).toBe(BigInt(max) + BigInt(max) * BigInt(max) * 1000n)
@@ -32,8 +32,8 @@ describe('when a nonce is due', () => {
 })
 
 describe('histories on a model of the chain', () => {
-  // `npm run fuzz:policy` plays 10,000.
-  test('no more runs than the schedule says, and nothing before its start', () => {
+  // `npm run fuzz:policy` runs 10,000.
+  test('no more transactions run than the schedule allows, and none before its start', () => {
     const { signed, executed, full } = checkRandomHistories({ runs: 300, seed: 2 })
     expect(signed).toBeGreaterThan(executed)
     expect(full).toBeGreaterThan(30)
@@ -58,7 +58,7 @@ describe('histories on a model of the chain', () => {
     expect(() => checkRandomHistories({ runs: 2_000, seed: 2, check: faulty })).toThrow(/allowed|before the start/)
   })
 
-  test('the model finds an engine that does not look at the schedule', () => {
+  test('the model detects an engine that ignores the schedule', () => {
     const faulty: typeof checkPolicy = ({ schedule, time, ...policy }, request) => checkPolicy(policy, request)
     expect(() => checkRandomHistories({ runs: 100, seed: 2, check: faulty })).toThrow(/allowed|before the start/)
   })

@@ -10,17 +10,17 @@ const file = readFileSync(new URL('../vectors/policy-v1.vectors.json', import.me
 const vectors = JSON.parse(file) as ReturnType<typeof createVectors>
 const policyAt = (index: number) => vectors.policies[index] as (typeof vectors.policies)[number]
 
-test('the file is what the script makes, to the byte', () => {
+test('the file has exactly the script’s output', () => {
   expect(file).toBe(toVectorFile(createVectors()))
 })
 
-test('policies that are refused, each with its code', () => {
+test('rejects policies, each with its code', () => {
   for (const { json, code } of vectors.refused) {
     expect(() => parsePolicy(new TextEncoder().encode(json))).toThrow(expect.objectContaining({ code }))
   }
 })
 
-test('approvals are valid, and none is left over', () => {
+test('approvals are valid and complete', () => {
   for (const { policy, digest, hash, ...vector } of vectors.approvals) {
     const parameters = { ...vector, policy: policyAt(policy).policy as Policy, digest: fromHex(digest.slice(2)) }
     expect(checkApprovals({ verifyEs256 }, parameters)).toEqual({ valid: true })
@@ -37,7 +37,7 @@ test('rejects each approval for exactly one reason', () => {
   expect(vectors.refusedApprovals).toHaveLength(3)
 })
 
-// From here on the file is held against node:crypto and the naive evaluator, not against the code that made it.
+// From here on, node:crypto and the naive evaluator check the file, not the code that wrote it.
 
 const unhex = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
 const sha256 = (...parts: (Buffer | string)[]) =>
@@ -45,7 +45,7 @@ const sha256 = (...parts: (Buffer | string)[]) =>
     .update(Buffer.concat(parts.map((part) => Buffer.from(part as string))))
     .digest()
 
-/** Enough of RFC 8785 where all names are ASCII and all numbers are integers; every list must be in its order. */
+/** The part of RFC 8785 for ASCII names and integers. Every list must be in order. */
 function sortedJson(value: unknown, isList = true): string {
   if (Array.isArray(value)) {
     const items = value.map((item) => sortedJson(item, isList))
@@ -70,14 +70,14 @@ test('a policy is canonical JSON, its hash SHA-256, and its CID has the same dig
   }
 })
 
-test('verdicts, by the naive evaluator', () => {
+test('verdicts, checked with the naive evaluator', () => {
   for (const { policy, request, verdict } of vectors.verdicts) {
     expect(evaluateNaively(policyAt(policy).json, request)).toBe(verdict.allowed ? verdict.approvals : undefined)
   }
   expect(vectors.verdicts.filter(({ verdict }) => verdict.allowed)).toHaveLength(6)
 })
 
-test('approvals: challenge, authenticator data and signature, by node:crypto', () => {
+test('approvals: challenge, authenticator data and signature, checked with node:crypto', () => {
   for (const { policy, vaultAddress, kind, digest, approvals, hash } of vectors.approvals) {
     const kinds = ['transaction', 'message', 'typed-data']
     const { hash: policyHash, policy: given } = policyAt(policy)

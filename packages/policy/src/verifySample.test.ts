@@ -20,12 +20,12 @@ const satellite: TimeSource = { kind: 'satellite', key: publicKey }
 const beacon: TimeSource = { kind: 'drand', ...v2.drand.beacon }
 const round = v2.drand.witness as DrandWitness
 
-describe('a sample tells the time', () => {
-  test('of a satellite that the policy names, by the time that it signed', () => {
+describe('a sample as a proof of time', () => {
+  test('accepts a satellite that the policy names, with the signed time', () => {
     expect(verifySample([beacon, satellite], sample)).toEqual({ source: satellite, timeMs: timestampMs })
   })
 
-  test('of a beacon that the policy names', () => {
+  test('accepts a beacon that the policy names', () => {
     expect(verifySample([satellite, beacon], round)).toEqual({ source: beacon, timeMs: Date.parse(round.timestamp) })
   })
 

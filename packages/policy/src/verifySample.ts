@@ -13,8 +13,8 @@ import type { TimedSample } from './checkPolicy.ts'
 import type { TimeSource } from './policy.ts'
 
 /**
- * A sample as the proof of time that a schedule needs, where one of the policy's own sources signed it; undefined otherwise. For those
- * who have not verified the sample yet: a round of a beacon takes tens of milliseconds.
+ * The sample as a proof of time for a schedule, if one of the policy's sources signed it. Undefined otherwise. For callers that have not
+ * verified the sample: a beacon round takes tens of milliseconds.
  *
  * @example
  * checkPolicy(policy, { kind: 'transaction', txMetadata, sample: verifySample(policy.time, receipt.entropy) })
@@ -30,7 +30,7 @@ export function verifySample(
 
 function isSignedBy(source: TimeSource, witness: EntropyWitness | DrandWitness): boolean {
   if (source.kind === 'drand') return isDrandWitness(witness) && verifyDrandWitness(source, witness)
-  // A round of a beacon has a member more, so it is none of a satellite.
+  // A beacon round has an extra member, so it can't be a satellite's.
   if (!isEntropyWitness(witness) || witness.publicKey !== source.key) return false
   const { valueHex, signatureHex, sequence, timestamp } = witness
   const timestampMs = parseTimestamp(timestamp)

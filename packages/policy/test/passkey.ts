@@ -11,7 +11,7 @@ import { p256 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import type { Approver } from '../src/policy.ts'
 
-/** What an authenticator is asked to approve. */
+/** The request to an authenticator. */
 type ApprovalRequest = {
   vaultAddress: Hex
   policyHash: Uint8Array
@@ -20,10 +20,10 @@ type ApprovalRequest = {
   expiresMs: number
 }
 
-/** What tests change of an assertion before it is signed: so each fault stands alone. */
+/** Changes to an assertion before it is signed, so that it has only this fault. */
 export type AssertionChanges = {
   clientData?: Record<string, unknown>
-  /** Instead of the JSON of `clientData`. */
+  /** Replaces the JSON of `clientData`. */
   clientDataText?: (text: string) => string
   rpId?: string
   flags?: number
@@ -45,7 +45,7 @@ type SignEs256 = (message: Uint8Array, secretKey: Uint8Array) => Uint8Array
 
 const signEs256: SignEs256 = (message, secretKey) => p256.sign(message, secretKey, { lowS: false })
 
-/** An authenticator of ES256 with a published key: SHA-256 of its seed in decimal. Node can sign faster than `sign` does by default. */
+/** An authenticator for ES256 with a published key: SHA-256 of its seed in decimal. Node can sign faster than `sign` does by default. */
 export function createPasskey(parameters: { seed: number; rpId: string; sign?: SignEs256 }): Passkey {
   const { seed, rpId, sign = signEs256 } = parameters
   const secretKey = sha256(new TextEncoder().encode(String(seed)))
@@ -83,7 +83,7 @@ export function createPasskey(parameters: { seed: number; rpId: string; sign?: S
   }
 }
 
-/** Without Node's `Buffer`: browsers run the tests of pages. */
+/** Without Node's `Buffer`, because browser tests use this too. */
 function toBase64Url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes))
     .replaceAll('+', '-')

@@ -4,7 +4,7 @@ import { createPolicy } from '../src/assertPolicy.ts'
 import type { Policy, TimeSource, TransactionRule } from '../src/policy.ts'
 import { createPasskey, type Passkey } from './passkey.ts'
 
-/* Policies for tests, one of each of the usual shapes. */
+/* One test policy of each usual shape. */
 
 const toAddress = (byte: string): Hex => `0x${byte.repeat(20)}`
 
@@ -17,7 +17,7 @@ export const passkeys: readonly Passkey[] = [1, 2, 3].map((seed) => createPasske
 export const satellite: TimeSource = { kind: 'satellite', key: toKey(1) }
 export const beacon: TimeSource = { kind: 'drand', ...quicknet }
 
-/** The public half of a published test key: all its bytes are one number. */
+/** The public half of a published test key, with all bytes equal. */
 export function toKey(byte: number): string {
   return toHex(ed25519.getPublicKey(new Uint8Array(32).fill(byte)))
 }
@@ -57,7 +57,7 @@ export const limited: Policy = createPolicy({
   rules: [payment, { ...payment, maxValueWei: String(2n ** 256n - 1n), approvals: 1 }],
 })
 
-/** Everything that a policy without a schedule can have. */
+/** All features of a policy without a schedule. */
 export const full: Policy = createPolicy({
   version: 1,
   log: { witnesses: [1, 2, 3].map(toKey), quorum: 2 },

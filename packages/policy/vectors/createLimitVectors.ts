@@ -1,4 +1,4 @@
-// Writes the test vectors of limits beside this file:
+// Writes the test vectors of limits to this folder:
 //   node -C source packages/policy/vectors/createLimitVectors.ts
 // `src/limitVectors.test.ts` compares the file with this script, and the code with the file.
 

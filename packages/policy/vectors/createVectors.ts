@@ -1,6 +1,6 @@
-// Makes the test vectors of policies and approvals from this package's own functions:
+// Writes the test vectors of policies and approvals to this folder, computed with this package's functions:
 //   node -C source packages/policy/vectors/createVectors.ts
-// writes them beside this file. `src/vectors.test.ts` holds the file against this script, and against code that is not ours.
+// `src/vectors.test.ts` compares the file with this script and with independent code.
 
 import { writeFileSync } from 'node:fs'
 import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
@@ -65,7 +65,7 @@ function toCid(hash: Uint8Array): string {
   return `b${groups.map((group) => 'abcdefghijklmnopqrstuvwxyz234567'.charAt(Number.parseInt(group.padEnd(5, '0'), 2))).join('')}`
 }
 
-/** Texts that are near a policy and are none. */
+/** Texts that are almost a policy. */
 function createRefused() {
   const text = new TextDecoder().decode(toPolicyBytes(limited))
   const replace = (from: string, to: string) => {

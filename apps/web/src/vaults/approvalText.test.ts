@@ -86,7 +86,7 @@ describe('an approval that came back', () => {
       () => approveAs(0, { ...prepared, address: `0x${'22'.repeat(20)}` }),
       /for something else than this/,
     ],
-    ['has ended', () => approveAs(0, { ...prepared, expiresMs: now - 1 }), /it had ended/],
+    ['has expired', () => approveAs(0, { ...prepared, expiresMs: now - 1 }), /it had expired/],
     [
       'was given on another page',
       () => approveAs(0, prepared, { clientData: { origin: 'https://evil.example' } }),

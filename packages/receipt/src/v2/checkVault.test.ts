@@ -112,7 +112,7 @@ describe('an honest receipt of a vault', () => {
     const genuine = approveWith(approvedTwice, { by: [0, 1] })
     const result = await judge(approvedTwice, (request) => [...genuine(request), ...forged(request)])
     expect(failures(result)).toEqual(['vault-approvals'])
-    expect(detailOf(result, 'vault-approvals')).toBe('Approval 3 does not hold: it was given for another domain.')
+    expect(detailOf(result, 'vault-approvals')).toBe('Approval 3 is invalid: it was given for another domain.')
   })
 
   test('all blocks fit in one file, which rejects another policy', async () => {
@@ -262,7 +262,7 @@ describe('approvals', () => {
     ['of another kind', { request: { kind: 'message' } }, 'for something else'],
     ['of another vault', { request: { vaultAddress: `0x${'11'.repeat(20)}` } }, 'for something else'],
     ['of another policy', { request: { policyHash: digest } }, 'for something else'],
-    ['that had ended', { expiresMs }, 'it had ended'],
+    ['that had expired', { expiresMs }, 'it had expired'],
     ['for longer than a day', { expiresMs: expiresMs + 86_400_001 }, 'more than 24 hours'],
     ['at another origin', { changes: { clientData: { origin: 'https://evil.example' } } }, 'does not name'],
     ['in a frame', { changes: { clientData: { crossOrigin: true } } }, 'in a frame'],

@@ -204,7 +204,7 @@ describe('signPrepared', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 })
     const error = await toFailure(signPrepared(started.client, prepared, [approval]))
     expect(error.code).toBe('prepared_expired')
-    expect(error.details).toContain('it had ended')
+    expect(error.details).toContain('it had expired')
   })
 
   test.each([

@@ -345,7 +345,7 @@ describe('a log that lies', () => {
     [
       'a tile that is cut',
       answering('tile/0/000.p/4', () => new Uint8Array(96)),
-      /tile 0 of level 0: the tile has another width/,
+      /tile 0 of level 0: the tile has the wrong width/,
     ],
     [
       'a bundle that is cut',
