@@ -8,14 +8,14 @@ const GUID = {
   vlek: 'a8074bc2a25a483eaae639c045a0b8a1',
   ask: '4ab7b379bbac4fe4a02f05aef327c782',
   ark: 'c0b406a4a803495297433fb6014cd0ae',
-  /** ExtraPlatformInfo of google/go-sev-guest: not a certificate, yet met in real tables. */
+  /** ExtraPlatformInfo of google/go-sev-guest: not a certificate, but present in real tables. */
   other: 'ecae0c0f950243b1afa20ae2e0d565b6',
   none: '00000000000000000000000000000000',
 }
 
 type Entry = { guid: string; offset: number; length: number }
 
-/** A table with any header over `size` bytes, each of which holds its own offset. */
+/** A table with any header over `size` bytes. Each byte has its own offset as value. */
 function build(entries: Entry[], size: number, { terminated = true } = {}) {
   const table = Uint8Array.from({ length: size }, (_, index) => index & 0xff)
   const view = new DataView(table.buffer)
@@ -31,7 +31,7 @@ function build(entries: Entry[], size: number, { terminated = true } = {}) {
 const code = (table: Uint8Array) => codeOf((async () => parseCertTable(table))())
 
 describe('GHCB 4.1.8.1 certificate table', () => {
-  test('gives each certificate under its kind, the GUID in the byte order of its text', () => {
+  test('returns each certificate by kind, with the GUID in the byte order of its text', () => {
     const table = build(
       [
         { guid: GUID.ark, offset: 140, length: 20 },
@@ -47,17 +47,17 @@ describe('GHCB 4.1.8.1 certificate table', () => {
     })
   })
 
-  test('does not take a GUID in mixed byte order for a certificate', () => {
+  test('ignores a GUID in mixed byte order', () => {
     const mixed = '8d75da6364e66445adc5f4b93be8accd'
     expect(parseCertTable(build([{ guid: mixed, offset: 48, length: 8 }], 56))).toEqual({})
   })
 
-  test('gives the VLEK where the host has one', () => {
+  test('returns the VLEK if the host has one', () => {
     const table = build([{ guid: GUID.vlek, offset: 48, length: 8 }], 56)
     expect(parseCertTable(table)).toEqual({ vlek: table.slice(48) })
   })
 
-  test('passes over kinds that are not certificates, gaps and padding', () => {
+  test('ignores kinds that are not certificates, gaps and padding', () => {
     const table = build(
       [
         { guid: GUID.other, offset: 80, length: 8 },
@@ -74,7 +74,7 @@ describe('GHCB 4.1.8.1 certificate table', () => {
     expect(parseCertTable(new Uint8Array(4096))).toEqual({})
   })
 
-  test('gives copies, so that a change of the table changes no certificate', () => {
+  test('returns copies, independent of the table', () => {
     const table = build([{ guid: GUID.vcek, offset: 48, length: 8 }], 56)
     const { vcek } = parseCertTable(table)
     table.fill(0)
@@ -120,7 +120,7 @@ describe('GHCB 4.1.8.1 certificate table', () => {
     }
   })
 
-  test('that we write is read back', () => {
+  test('reads what it writes', () => {
     const certificates = { vlek: Uint8Array.of(1), ask: Uint8Array.of(2, 2), ark: Uint8Array.of(3, 3, 3) }
     expect(parseCertTable(toCertTable(certificates))).toEqual(certificates)
   })

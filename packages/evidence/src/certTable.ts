@@ -2,11 +2,11 @@ import { concatBytes, fromHex, isZero, toHex } from '@countersign/protocol/core'
 import { EvidenceError } from './errors.ts'
 import { MAX_CERTIFICATES_LENGTH } from './source.ts'
 
-/** The certificates that a host may give with a report, as it gives them: DER, unchecked. */
+/** Certificates from a host with a report: DER, not verified. */
 export type SnpCertificates = {
   readonly vcek?: Uint8Array
   readonly vlek?: Uint8Array
-  /** For a report signed by the VLEK this is the ASVK. */
+  /** The ASVK for a report signed by the VLEK. */
   readonly ask?: Uint8Array
   readonly ark?: Uint8Array
 }
@@ -15,9 +15,9 @@ const ENTRY_LENGTH = 24
 const GUID_LENGTH = 16
 
 /**
- * GHCB standardization (AMD 56421) section 4.1.8.1. The bytes of a GUID stand in the order of its text (RFC 4122), not in
- * Microsoft's mixed order: `uuid.Parse` in google/go-sev-guest `abi/abi.go`, `Uuid::from_slice` in virtee/sev
- * `src/firmware/guest/cert_table.rs`.
+ * GHCB standardization (AMD 56421) section 4.1.8.1. The bytes of a GUID are in the order of its text (RFC 4122), not in Microsoft's mixed
+ * order:
+ * `uuid.Parse` in google/go-sev-guest `abi/abi.go`, `Uuid::from_slice` in virtee/sev `src/firmware/guest/cert_table.rs`.
  */
 const GUIDS = {
   vcek: '63da758de6644564adc5f4b93be8accd',
@@ -29,16 +29,16 @@ const GUIDS = {
 const NAMES = ['vcek', 'vlek', 'ask', 'ark'] as const
 
 /**
- * Reads the certificate table of a SEV-SNP report. The table comes from the host, unprotected, so nothing in it is
- * believed: entries outside the table, into its header or over each other are refused, and so is a second one of a kind.
- * Entries of other kinds are checked and passed over.
+ * Parses the certificate table of a SEV-SNP report. The table comes unprotected from the host, so it is untrusted. Rejects entries outside
+ * the
+ * table, in its header or overlapping, and duplicates. Checks and ignores entries of other kinds.
  *
  * @example
  * const { vcek, ask, ark } = parseCertTable(report.certificates ?? new Uint8Array())
  */
 export function parseCertTable(table: Uint8Array): SnpCertificates {
   if (table.length > MAX_CERTIFICATES_LENGTH) throw malformed('longer than 64 KiB')
-  // No table at all, not even a terminator, is how the kernel says that the host gave none.
+  // Without certificates from the host, the kernel gives an empty table without a terminator.
   if (table.length === 0) return {}
   const { entries, headerLength } = parseHeader(table)
   const byOffset = [...entries].sort((left, right) => left.offset - right.offset)
@@ -62,7 +62,7 @@ export function parseCertTable(table: Uint8Array): SnpCertificates {
   return certificates
 }
 
-/** Writes a certificate table; only the simulator needs it. */
+/** Encodes a certificate table. Only the simulator uses it. */
 export function toCertTable(certificates: SnpCertificates): Uint8Array {
   const present = NAMES.flatMap((name) => {
     const certificate = certificates[name]

@@ -43,7 +43,7 @@ function createSnp(parameters: Partial<FakeTsmParameters> & { privlevel?: number
 }
 
 describe('configfs-tsm quotes', () => {
-  test('an entry is made, written, read and removed in the order of the kernel documentation', async () => {
+  test('creates, writes, reads and removes an entry in the order of the kernel documentation', async () => {
     const { tsm, source } = createTdx()
     const reportData = fakeReportData()
     expect(source.mode).toBe('hardware')
@@ -60,13 +60,13 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test('nothing is touched for report data of a wrong length', async () => {
+  test('touches no file for report data of a wrong length', async () => {
     const { tsm, source } = createTdx()
     expect(await codeOf(source.getQuote(new Uint8Array(48)))).toBe('report_data_length')
     expect(tsm.operations).toEqual([])
   })
 
-  test('every call has an entry of its own, never two at a time', async () => {
+  test('uses a separate entry for each call, never two at a time', async () => {
     const { tsm, source } = createTdx()
     const quotes = await Promise.all([1, 2, 3].map((seed) => source.getQuote(fakeReportData(seed))))
     expect(quotes.map(({ quote }) => quote[568])).toEqual([1, 2, 3])
@@ -74,14 +74,14 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.mostEntries()).toBe(1)
   })
 
-  test('another provider is refused before the firmware is asked', async () => {
+  test('rejects another provider before the firmware is asked', async () => {
     const { tsm, source } = createTdx({ provider: 'sev_guest' })
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('provider_mismatch')
     expect(tsm.evidenceMade()).toBe(0)
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test('a writer who comes in between makes us start again with a new entry', async () => {
+  test('starts again with a new entry after another process wrote in between', async () => {
     const { tsm, source } = createTdx()
     let times = 1
     tsm.before('read outblob', (entry) => {
@@ -93,13 +93,13 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test('a writer who puts our own bytes there is noticed all the same, by the generation', async () => {
+  test('detects another process that wrote our bytes, by the generation', async () => {
     const { tsm, source } = createTdx()
     tsm.before('read outblob', (entry) => tsm.intrude(entry, fakeReportData()))
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('generation_mismatch')
   })
 
-  test('a writer who never stops ends in generation_mismatch after four attempts', async () => {
+  test('fails with generation_mismatch after four attempts if another process keeps writing', async () => {
     const { tsm, waits, source } = createTdx()
     tsm.before('read outblob', (entry) => tsm.intrude(entry, fakeReportData(99)))
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('generation_mismatch')
@@ -108,7 +108,7 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test('a generation that is not a number is malformed', async () => {
+  test('rejects a generation that is not a number', async () => {
     const { tsm, source } = createTdx()
     const { read } = tsm.filesystem
     tsm.filesystem.read = async (path, maxLength) =>
@@ -117,7 +117,7 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test.each(['EBUSY', 'ETIMEDOUT', 'EINTR'])('%s is tried again', async (code) => {
+  test.each(['EBUSY', 'ETIMEDOUT', 'EINTR'])('retries after %s', async (code) => {
     const { tsm, waits, source } = createTdx()
     tsm.fail('read outblob', code, 2)
     const reportData = fakeReportData()
@@ -127,7 +127,7 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test('a driver that stays busy ends in evidence_busy after four attempts', async () => {
+  test('a driver that stays busy gives evidence_busy after four attempts', async () => {
     const { tsm, source } = createTdx()
     tsm.fail('read outblob', 'EBUSY')
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_busy')
@@ -136,7 +136,7 @@ describe('configfs-tsm quotes', () => {
   })
 
   test.each(['mkdir', 'read provider', 'read generation', 'write inblob', 'read outblob'])(
-    'a failure at %s is not tried again, leaves no entry and does not block the next call',
+    'a failure at %s is not retried, leaves no entry and does not block the next call',
     async (operation) => {
       const { tsm, source } = createTdx()
       tsm.fail(operation, 'EIO', 1)
@@ -146,7 +146,7 @@ describe('configfs-tsm quotes', () => {
     },
   )
 
-  test('the error names the errno and the attribute, and nothing of what was written', async () => {
+  test('the error has the errno and the attribute, but no written data', async () => {
     const { tsm, source } = createTdx()
     tsm.fail('read outblob', 'EIO')
     const error = await source.getQuote(fakeReportData()).catch((reason) => reason)
@@ -154,13 +154,13 @@ describe('configfs-tsm quotes', () => {
     expect(error).toMatchObject({ message: 'the guest driver refused', details: 'EIO: outblob' })
   })
 
-  test('an entry that cannot be removed is an error when all else went well', async () => {
+  test('failing to remove an entry is an error if everything else succeeded', async () => {
     const { tsm, source } = createTdx()
     tsm.fail('rmdir', 'EIO')
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_io')
   })
 
-  test('an entry that cannot be removed does not hide an earlier error', async () => {
+  test('failing to remove an entry does not hide an earlier error', async () => {
     const { tsm, source } = createTdx({ provider: 'sev_guest' })
     tsm.fail('rmdir', 'EIO')
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('provider_mismatch')
@@ -171,7 +171,7 @@ describe('configfs-tsm quotes', () => {
     ['ENXIO', 'load the guest driver'],
     ['EACCES', 'root'],
     ['EROFS', 'container'],
-  ])('mkdir that fails with %s says what to do', async (code, advice) => {
+  ])('mkdir that fails with %s gives advice', async (code, advice) => {
     const { tsm, source } = createTdx()
     tsm.fail('mkdir', code)
     await expect(source.getQuote(fakeReportData())).rejects.toMatchObject({
@@ -203,13 +203,13 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test('EFBIG, the kernel’s own bound, gives evidence_too_large', async () => {
+  test('EFBIG, the kernel’s own limit, gives evidence_too_large', async () => {
     const { tsm, source } = createTdx()
     tsm.fail('read outblob', 'EFBIG')
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_too_large')
   })
 
-  test('a read that hangs gives evidence_timeout; its entry is removed and the next call served once it ends', async () => {
+  test('a read that hangs gives evidence_timeout; its entry is removed and the next call runs once it ends', async () => {
     const { tsm, source } = createTdx()
     const gate = createGate()
     const removed = createGate()
@@ -221,7 +221,7 @@ describe('configfs-tsm quotes', () => {
     expect(tsm.entriesLeft()).toBe(1)
     gate.open()
     await removed.opened
-    // The call that timed out stopped at its read: no second attempt, no second reading of the generation.
+    // After the timeout, it doesn't retry or read the generation again.
     expect(tsm.operations.slice(-2)).toEqual(['read outblob', 'rmdir'])
     expect(await codeOf(source.getQuote(fakeReportData(2)))).toBe('none')
     expect(tsm.entriesLeft()).toBe(0)
@@ -260,31 +260,31 @@ describe('configfs-tsm quotes', () => {
 })
 
 describe('configfs-tsm reports', () => {
-  test('a host that gives no certificates gives a report alone', async () => {
+  test('returns only a report if the host has no certificates', async () => {
     const { source } = createSnp()
     expect(source.mode).toBe('hardware')
     expect(await source.getReport(fakeReportData())).toEqual({ report: fakeReport(fakeReportData()) })
   })
 
-  test('the certificates are given as the host gave them', async () => {
+  test('returns the host’s certificates unchanged', async () => {
     const auxblob = Uint8Array.of(1, 2, 3)
     const { source } = createSnp({ auxblob })
     expect((await source.getReport(fakeReportData())).certificates).toEqual(auxblob)
   })
 
-  test('a privilege level is written, and counts as a write', async () => {
+  test('writes a privilege level, which counts as a write', async () => {
     const { tsm, source } = createSnp({ privlevel: 2 })
     expect((await source.getReport(fakeReportData())).report[0x30]).toBe(2)
     expect(tsm.operations).toContain('write privlevel')
   })
 
-  test('without a privilege level none is written', async () => {
+  test('writes no privilege level by default', async () => {
     const { tsm, source } = createSnp()
     await source.getReport(fakeReportData())
     expect(tsm.operations).not.toContain('write privlevel')
   })
 
-  test('a privilege level below the floor is the driver’s to refuse', async () => {
+  test('leaves a privilege level below the minimum to the driver', async () => {
     const { tsm, source } = createSnp({ privlevel: 0, privlevelFloor: 1 })
     await expect(source.getReport(fakeReportData())).rejects.toMatchObject({
       code: 'evidence_io',
@@ -293,18 +293,18 @@ describe('configfs-tsm reports', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test.each([-1, 4, 1.5, Number.NaN])('a privilege level of %d is refused at once', (privlevel) => {
+  test.each([-1, 4, 1.5, Number.NaN])('rejects a privilege level of %d at once', (privlevel) => {
     expect(() => createConfigfsReportSource({ privlevel })).toThrow(
       expect.objectContaining({ code: 'privlevel_invalid' }),
     )
   })
 
-  test('a TDX guest is refused', async () => {
+  test('rejects a TDX guest', async () => {
     const { source } = createSnp({ provider: 'tdx_guest' })
     expect(await codeOf(source.getReport(fakeReportData()))).toBe('provider_mismatch')
   })
 
-  test('a write that the kernel lost is noticed by the generation', async () => {
+  test('detects a write that the kernel lost, by the generation', async () => {
     const { tsm, source } = createSnp()
     const { read } = tsm.filesystem
     tsm.filesystem.read = async (path, maxLength) =>
@@ -323,14 +323,14 @@ describe('configfs-tsm reports', () => {
     expect(tsm.entriesLeft()).toBe(0)
   })
 
-  test('an auxblob of 64 KiB passes, one byte more does not', async () => {
+  test('accepts an auxblob of 64 KiB, and rejects one byte more', async () => {
     expect(await codeOf(createSnp({ auxblob: new Uint8Array(65_536) }).source.getReport(fakeReportData()))).toBe('none')
     expect(await codeOf(createSnp({ auxblob: new Uint8Array(65_537) }).source.getReport(fakeReportData()))).toBe(
       'evidence_too_large',
     )
   })
 
-  test('EBUSY at the certificates is tried again too', async () => {
+  test('retries after EBUSY at the certificates too', async () => {
     const { tsm, source } = createSnp()
     let left = 1
     tsm.before('read auxblob', () => {

@@ -7,7 +7,7 @@ import type { QuoteSource, ReportSource, Wait } from './ports.ts'
 import { createQuoteSource, createReportSource, MAX_CERTIFICATES_LENGTH, MAX_QUOTE_LENGTH } from './source.ts'
 import { systemTsmFilesystem, type TsmFilesystem } from './tsmFilesystem.ts'
 
-/** Where configfs-tsm is, and how long one call may take. */
+/** The path of configfs-tsm, and the time limit of one call. */
 export type ConfigfsSourceParameters = {
   root?: string
   timeoutMs?: number
@@ -16,7 +16,7 @@ export type ConfigfsSourceParameters = {
 }
 
 export type ConfigfsReportSourceParameters = ConfigfsSourceParameters & {
-  /** The VMPL to report, 0 to 3 and not below the guest's own; the kernel takes 0 when left out. */
+  /** The VMPL of the report, 0 to 3 and not below the guest's own. The kernel's default is 0. */
   privlevel?: number
 }
 
@@ -31,12 +31,12 @@ const ATTEMPTS = 4
 const FIRST_PAUSE_MS = 250
 
 /**
- * What the drivers answer while an earlier request is still with the host (EBUSY), when the host did not answer them in
- * time (ETIMEDOUT), and when a signal woke them (EINTR): drivers/virt/coco/tdx-guest/tdx-guest.c, sev-guest/sev-guest.c.
+ * Driver errors: an earlier request is still with the host (EBUSY), the host did not answer in time (ETIMEDOUT), or a signal interrupted the
+ * call (EINTR). See drivers/virt/coco/tdx-guest/tdx-guest.c, sev-guest/sev-guest.c.
  */
 const BUSY: readonly unknown[] = ['EBUSY', 'ETIMEDOUT', 'EINTR']
 
-/** What to do when no entry can be made, by errno: fs/configfs and drivers/virt/coco/guest/report.c. */
+/** Advice if creating an entry fails, by errno: fs/configfs and drivers/virt/coco/guest/report.c. */
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   ENOENT: 'mount configfs at /sys/kernel/config and load the guest driver (Linux 6.7 or later)',
   ENOTDIR: 'mount configfs at /sys/kernel/config and load the guest driver (Linux 6.7 or later)',
@@ -65,7 +65,7 @@ export function createConfigfsQuoteSource(parameters: ConfigfsSourceParameters =
 }
 
 /**
- * SEV-SNP reports from the kernel, with the host's certificates where it gives any.
+ * SEV-SNP reports from the kernel, with the host's certificates if there are any.
  *
  * @example
  * const { report, certificates } = await createConfigfsReportSource().getReport(reportData)
@@ -104,7 +104,7 @@ async function readEvidence(deps: Deps, request: Request, signal: AbortSignal): 
   }
 }
 
-/** One entry of our own for one attempt, removed whatever comes. */
+/** Uses a separate entry for each attempt, and always removes it. */
 async function readOnce({ root, filesystem }: Deps, request: Request, signal: AbortSignal): Promise<Blobs> {
   const entry = join(root, `countersign-${randomUUID()}`)
   await filesystem.mkdir(entry).catch((error) => {
@@ -175,9 +175,9 @@ async function useEntry(
   if (request.privlevel !== undefined) await write('privlevel', new TextEncoder().encode(String(request.privlevel)))
   const isSnp = request.provider === 'sev_guest'
   const outblob = await read('outblob', isSnp ? SNP_REPORT_BYTES : MAX_QUOTE_LENGTH)
-  // On TDX there is no such attribute.
+  // TDX doesn't have this attribute.
   const auxblob = isSnp ? await read('auxblob', MAX_CERTIFICATES_LENGTH) : new Uint8Array()
-  // The kernel drops the result of a binary attribute's write, so this check also notices a write of ours that was lost.
+  // The kernel drops the result of writing a binary attribute, so this check also detects a lost write.
   if ((await readGeneration()) !== generation + writes) {
     throw new EvidenceError('generation_mismatch', 'another process wrote into our entry')
   }
@@ -192,7 +192,7 @@ function toEvidenceError(error: unknown, where: string): EvidenceError {
       cause: error,
     })
   }
-  // The driver's own bound, which newer kernels raise.
+  // The driver's limit, which is larger in newer kernels.
   if (errno === 'EFBIG') return tooLarge(where)
   return new EvidenceError('evidence_io', 'the guest driver refused', { details: `${errno}: ${where}`, cause: error })
 }

@@ -1,4 +1,4 @@
-/* The entry that the enclave loads: quotes, and Intel's collateral. Only the coordinator needs AMD reports. */
+/* The entry point for the enclave: quotes, and Intel's collateral. Only the coordinator needs AMD reports. */
 
 export type { EvidenceMode } from '@countersign/protocol'
 export { type ConfigfsSourceParameters, createConfigfsQuoteSource } from './configfs.ts'

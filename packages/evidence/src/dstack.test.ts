@@ -15,7 +15,7 @@ let socketPath: string
 const servers: Server[] = []
 
 beforeEach(async () => {
-  // Time limits are moved by hand; Node's own sockets keep real time.
+  // Tests control the time limits. Node's sockets keep real time.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   directory = await mkdtemp(join(tmpdir(), 'countersign-dstack-'))
   socketPath = join(directory, 'dstack.sock')
@@ -47,7 +47,7 @@ async function serve(handler: Handler) {
   return createDstackQuoteSource({ socketPath })
 }
 
-/** The answer of an honest agent, with any field changed. */
+/** The response of an honest agent, with any field changed. */
 function answer(body: string, changes: Record<string, unknown> = {}) {
   const reportData = JSON.parse(body).report_data as string
   const quote = toHex(fakeQuote(fromHex(reportData)))
@@ -57,7 +57,7 @@ function answer(body: string, changes: Record<string, unknown> = {}) {
 const honest: Handler = (body, response) => void response.end(answer(body))
 
 describe('dstack GetQuote', () => {
-  test('the report data goes out as 128 hex digits, unhashed, and the quote and event log come back', async () => {
+  test('sends the report data as 128 hex digits, unhashed, and returns quote and event log', async () => {
     let seen: unknown
     const source = await serve((body, response, request) => {
       seen = [request.method, request.url, request.headers['content-type'], JSON.parse(body)]
@@ -69,21 +69,21 @@ describe('dstack GetQuote', () => {
     expect(seen).toEqual(['POST', '/GetQuote', 'application/json', { report_data: toHex(reportData) }])
   })
 
-  test('a quote with a 0x prefix is the same quote', async () => {
+  test('accepts a quote with a 0x prefix', async () => {
     const source = await serve((body, response) => {
       response.end(answer(body, { quote: `0x${toHex(fakeQuote(fakeReportData()))}` }))
     })
     expect((await source.getQuote(fakeReportData())).quote).toEqual(fakeQuote(fakeReportData()))
   })
 
-  test('an answer without the fields of later versions passes', async () => {
+  test('accepts a response without the fields of later versions', async () => {
     const source = await serve((body, response) => {
       response.end(answer(body, { report_data: undefined, vm_config: undefined }))
     })
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('none')
   })
 
-  test('an answer cut into pieces inside a character is put together again', async () => {
+  test('joins a response that is split inside a character', async () => {
     const source = await serve(async (body, response) => {
       for (const byte of Buffer.from(
         answer(body, { quote: toHex(fakeQuote(fakeReportData())).slice(0, 2000), event_log: 'é' }),
@@ -95,7 +95,7 @@ describe('dstack GetQuote', () => {
     expect((await source.getQuote(fakeReportData())).eventLog).toBe('é')
   })
 
-  test('the socket is not touched for report data of a wrong length', async () => {
+  test('does not use the socket for report data of a wrong length', async () => {
     let connections = 0
     const source = await serve((body, response, request) => {
       connections++
@@ -105,7 +105,7 @@ describe('dstack GetQuote', () => {
     expect(connections).toBe(0)
   })
 
-  test('one request is in flight at a time, in the order of the calls, and a refused one does not block the next', async () => {
+  test('sends one request at a time, in the order of the calls, and a rejected one does not block the next', async () => {
     let inFlight = 0
     let most = 0
     const order: number[] = []
@@ -126,19 +126,19 @@ describe('dstack GetQuote', () => {
 })
 
 describe('an agent that misbehaves', () => {
-  test('no socket gives agent_unreachable and says what to mount', async () => {
+  test('a missing socket gives agent_unreachable, with advice to mount it', async () => {
     await expect(createDstackQuoteSource({ socketPath }).getQuote(fakeReportData())).rejects.toMatchObject({
       code: 'agent_unreachable',
       details: expect.stringContaining('mount /var/run/dstack.sock'),
     })
   })
 
-  test('a connection reset before the answer gives agent_unreachable', async () => {
+  test('a connection reset before the response gives agent_unreachable', async () => {
     const source = await serve((_body, response) => void response.destroy())
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('agent_unreachable')
   })
 
-  test('a connection reset in the middle of the answer gives agent_unreachable', async () => {
+  test('a connection reset during the response gives agent_unreachable', async () => {
     const source = await serve((body, response) => {
       response.setHeader('content-length', 100_000)
       response.write(answer(body), () => response.destroy())
@@ -152,7 +152,7 @@ describe('an agent that misbehaves', () => {
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('agent_answer_malformed')
   })
 
-  test('an agent that never answers gives evidence_timeout, is hung up on, and does not block the next call', async () => {
+  test('an agent that never responds gives evidence_timeout, and its connection is closed without blocking the next call', async () => {
     const [asked, closed] = [createGate(), createGate()]
     const source = await serve((body, response) => {
       if (fromHex(JSON.parse(body).report_data)[0] === 2) return void response.end(answer(body))
@@ -169,7 +169,7 @@ describe('an agent that misbehaves', () => {
     expect(await next).toBe('none')
   })
 
-  test('an agent that stops in the middle of its answer gives evidence_timeout', async () => {
+  test('an agent that stops in the middle of its response gives evidence_timeout', async () => {
     const asked = createGate()
     const source = await serve((body, response) => void response.write(answer(body).slice(0, 100), () => asked.open()))
     const code = codeOf(source.getQuote(fakeReportData()))
@@ -188,7 +188,7 @@ describe('an agent that misbehaves', () => {
     })
   })
 
-  test('the reason that the agent gives is in the details, cut to 200 characters', async () => {
+  test('the details have the agent’s reason, cut to 200 characters', async () => {
     const source = await serve((_body, response) => {
       response.writeHead(400).end(JSON.stringify({ error: 'x'.repeat(5000) }))
     })
@@ -221,12 +221,12 @@ describe('an agent that misbehaves', () => {
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('agent_answer_malformed')
   })
 
-  test('an empty quote, as old agents give it without TDX, is malformed evidence', async () => {
+  test('an empty quote, as from old agents without TDX, is malformed evidence', async () => {
     const source = await serve((body, response) => void response.end(answer(body, { quote: '' })))
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_malformed')
   })
 
-  test('a quote for other report data gives evidence_mismatch, whatever the agent says beside it', async () => {
+  test('a quote for other report data gives evidence_mismatch, independent of the agent’s report_data', async () => {
     const source = await serve((body, response) => {
       response.end(answer(body, { quote: toHex(fakeQuote(fakeReportData(99))) }))
     })
@@ -240,7 +240,7 @@ describe('an agent that misbehaves', () => {
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_too_large')
   })
 
-  test('an answer of 1 MiB passes, one byte more gives evidence_too_large', async () => {
+  test('accepts a response of 1 MiB; one byte more gives evidence_too_large', async () => {
     let size = 1_048_576
     const source = await serve((body, response) => {
       const rest = size - answer(body, { event_log: '' }).length
@@ -251,7 +251,7 @@ describe('an agent that misbehaves', () => {
     expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_too_large')
   })
 
-  test('an answer without end is hung up on', async () => {
+  test('closes the connection of an endless response', async () => {
     const closed = createGate()
     const source = await serve((_body, response) => {
       const more = () => {

@@ -12,22 +12,22 @@ import { EvidenceError, evidenceTimeout, toErrno } from './errors.ts'
 import type { Quote, QuoteSource } from './ports.ts'
 import { createQuoteSource } from './source.ts'
 
-/** Where dstack's guest agent listens, and how long one call may take. */
+/** The socket of dstack's guest agent, and the time limit of one call. */
 export type DstackQuoteSourceParameters = { socketPath?: string; timeoutMs?: number }
 
 const SOCKET_PATH = '/var/run/dstack.sock'
 const MAX_ANSWER_LENGTH = 1_048_576
 const MAX_REASON_LENGTH = 200
 
-/** What the operating system says of a socket that is missing or refuses, by errno. */
+/** Advice if the socket is missing or refuses connections, by errno. */
 const UNREACHABLE: Readonly<Record<string, string>> = {
   ENOENT: 'mount /var/run/dstack.sock into this container',
   EACCES: "grant this process access to the agent's socket",
 }
 
 /**
- * TDX quotes, with their event log, from the guest agent of dstack: `GetQuote` of the surface that dstack froze at 0.5.11
- * (Dstack-TEE/dstack `dstack/guest-agent/rpc/proto/agent_rpc.proto`), the same bytes in as `report_data`, unhashed.
+ * TDX quotes, with their event log, from dstack's guest agent: `GetQuote` of the interface that dstack froze at 0.5.11 (Dstack-TEE/dstack
+ * `dstack/guest-agent/rpc/proto/agent_rpc.proto`), with the same bytes as `report_data`, unhashed.
  *
  * @example
  * const { quote, eventLog } = await createDstackQuoteSource().getQuote(reportData)
@@ -45,13 +45,13 @@ export function createDstackQuoteSource(parameters: DstackQuoteSourceParameters 
 }
 
 export type GetDstackKeyParameters = DstackQuoteSourceParameters & {
-  /** Names the key among those of this application. */
+  /** The name of the key within this application. */
   path: string
 }
 
 /**
- * A key that dstack derives for this application only: `GetKey`. The same path gives the same key on every machine that
- * runs the application; the agent vouches for it to nobody else.
+ * A key that dstack derives only for this application: `GetKey`. The same path gives the same key on every machine that runs the application.
+ * There is no proof of this to others.
  */
 export async function getDstackKey(parameters: GetDstackKeyParameters): Promise<Uint8Array<ArrayBuffer>> {
   const { socketPath = SOCKET_PATH, timeoutMs = 30_000, path } = parameters
@@ -88,7 +88,7 @@ async function request(
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const headers = { host: 'dstack', 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-      // One connection for each call: a pooled one could die unseen while the signer is idle.
+      // One connection per call, because a pooled one could close unnoticed while the signer is idle.
       const options = { socketPath, path: `/${method}`, method: 'POST', agent: false, headers, signal }
       const outgoing = httpRequest(options, resolve)
       outgoing.on('error', reject)
@@ -101,17 +101,17 @@ async function request(
       throw new EvidenceError('evidence_too_large', 'more evidence than a guest gives', { details: method })
     }
     const errno = toErrno(error)
-    // Node's HTTP parser names its errors so.
+    // Node's HTTP parser has these error codes.
     if (errno.startsWith('HPE_')) throw malformed(method, 'not HTTP', error)
     const advice = UNREACHABLE[errno]
-    throw new EvidenceError('agent_unreachable', 'no answer from the guest agent', {
+    throw new EvidenceError('agent_unreachable', 'no response from the guest agent', {
       details: advice ? `${errno}: ${advice}` : errno,
       cause: error,
     })
   }
 }
 
-/** `{ quote, event_log, report_data, vm_config }`; the latter two are the agent's word for what the quote itself proves. */
+/** `{ quote, event_log, report_data, vm_config }`. The last two repeat unproven what the quote proves. */
 function parseQuoteAnswer(answer: Record<string, unknown>): Quote {
   if (typeof answer.quote !== 'string') throw malformed('GetQuote', 'no quote')
   if (typeof answer.event_log !== 'string') throw malformed('GetQuote', 'no event_log')
@@ -119,23 +119,23 @@ function parseQuoteAnswer(answer: Record<string, unknown>): Quote {
 }
 
 /**
- * The agent writes lower-case hex without a prefix: dstack's own clients decode it as it stands (`decode_quote` in
- * `sdk/python`). Earlier releases of its RPC library put `0x` before it. Only the bytes are kept, so both may pass.
+ * The agent writes lower-case hex without a prefix, and dstack's own clients decode only that (`decode_quote` in `sdk/python`). Earlier
+ * releases of its RPC library added `0x`. Accepting both is safe, because only the bytes are used.
  */
 function parseHex(method: Method, text: string): Uint8Array<ArrayBuffer> {
   try {
     return fromHex(text.startsWith('0x') ? text.slice(2) : text)
   } catch {
-    // The cause is left out: it could hold a key.
+    // Without the cause, which could contain a key.
     throw malformed(method, 'not hex')
   }
 }
 
 function malformed(method: Method, details: string, cause?: unknown) {
-  return new EvidenceError('agent_answer_malformed', `not an answer to ${method}`, { details, cause })
+  return new EvidenceError('agent_answer_malformed', `not a response to ${method}`, { details, cause })
 }
 
-/** The agent says why in `{ error }`, with status 400 for an unknown method and for a failed one alike. */
+/** The agent reports errors in `{ error }`, with status 400 for unknown methods and failed ones alike. */
 function refused(method: Method, { status, body }: Answer) {
   let reason = ''
   try {
@@ -144,7 +144,7 @@ function refused(method: Method, { status, body }: Answer) {
       reason = `: ${answer.error.slice(0, MAX_REASON_LENGTH)}`
     }
   } catch {
-    // A page from something that is not the agent; its status says enough.
+    // A page that is not from the agent. Its status is enough.
   }
   return new EvidenceError('agent_refused', `the guest agent refused ${method}`, { details: `HTTP ${status}${reason}` })
 }

@@ -14,6 +14,6 @@ test('an evidence error is a service error with a stable code and a place in the
   })
 })
 
-test('evidence that is late says after how long', () => {
+test('the error for late evidence has the time limit', () => {
   expect(evidenceTimeout(1000)).toMatchObject({ code: 'evidence_timeout', details: 'after 1000 ms' })
 })

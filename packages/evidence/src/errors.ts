@@ -8,32 +8,32 @@ export type EvidenceErrorCode =
   | 'privlevel_invalid'
   /** Fix the guest: mount configfs, load the guest driver, or grant access; `details` says which. */
   | 'configfs_unavailable'
-  /** Fix the configuration: this guest runs on other silicon than the source was made for. */
+  /** Fix the configuration: this guest runs on other hardware than the source expects. */
   | 'provider_mismatch'
-  /** Retry; if this persists, find the process that writes into our configfs entry. */
+  /** Retry. If this persists, find the process that writes into our configfs entry. */
   | 'generation_mismatch'
-  /** Retry later: the driver is busy with an earlier request, or its host does not answer. */
+  /** Retry later: the driver is busy with an earlier request, or its host does not respond. */
   | 'evidence_busy'
   /** Retry later, or allow more time. */
   | 'evidence_timeout'
-  /** Look at the kernel log: the driver refused for the reason in `details`. */
+  /** Check the kernel log: the driver refused for the reason in `details`. */
   | 'evidence_io'
-  /** Distrust the source: what it gave is no TDX quote or SEV-SNP report. */
+  /** Distrust the source: it did not return a TDX quote or SEV-SNP report. */
   | 'evidence_malformed'
-  /** Distrust the source: it gave more than any real one does. */
+  /** Distrust the source: the response is larger than real evidence. */
   | 'evidence_too_large'
-  /** Distrust the source: the evidence is for other report data than was asked. */
+  /** Distrust the source: the evidence is for other report data than requested. */
   | 'evidence_mismatch'
-  /** Take the certificates from elsewhere (a file, or AMD's KDS): the host gave a broken table. */
+  /** Use certificates from elsewhere (a file, or AMD's KDS): the host's table is malformed. */
   | 'cert_table_malformed'
   /** Fix the deployment: the agent's socket is not mounted into this container, or the agent is down. */
   | 'agent_unreachable'
-  /** Read `details`: the agent answered that it cannot give a quote here. */
+  /** Read `details`: the agent can't provide a quote. */
   | 'agent_refused'
-  /** Distrust the agent, or its version: the answer is not that of `GetQuote`. */
+  /** Distrust the agent, or its version: the response is not that of `GetQuote`. */
   | 'agent_answer_malformed'
 
-/** The guest could not get evidence, or what it got is not what it asked for. */
+/** The guest could not get evidence, or the evidence is for another request. */
 export class EvidenceError extends ServiceError<EvidenceErrorCode> {
   override name = 'EvidenceError'
 }
@@ -42,7 +42,7 @@ export function evidenceTimeout(timeoutMs: number) {
   return new EvidenceError('evidence_timeout', 'no evidence in time', { details: `after ${timeoutMs} ms` })
 }
 
-/** How the system or Node names an error. */
+/** The error code of the system or Node. */
 export function toErrno(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : 'unknown'

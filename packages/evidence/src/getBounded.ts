@@ -1,14 +1,14 @@
 import { isBodyTooLarge, isSafeUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol/core'
 
-/** Why a hardware vendor's service gave nothing that can be used. */
+/** Why a hardware vendor's service returned nothing usable. */
 export type VendorErrorCode =
-  /** Retry later: there was no answer, or none in time. */
+  /** Retry later: there was no response in time. */
   | 'vendor_unreachable'
-  /** Read `details`: the service answered with this status. */
+  /** Read `details`: the service returned this status. */
   | 'vendor_refused'
-  /** Distrust the service, or its version: the answer is not what it documents. */
+  /** Distrust the service, or its version: the response doesn't match its documentation. */
   | 'vendor_answer_malformed'
-  /** Fix the deployment: neither the host, nor a file, nor AMD's service gives certificates for this report. */
+  /** Fix the deployment: neither the host, nor a file, nor AMD's service provides certificates for this report. */
   | 'certificates_missing'
 
 export class VendorError extends ServiceError<VendorErrorCode> {
@@ -17,7 +17,7 @@ export class VendorError extends ServiceError<VendorErrorCode> {
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** A vendor's service over https, or one on loopback; without a slash at the end. */
+/** A vendor's service over https, or one on loopback, without a slash at the end. */
 export function toVendorUrl(text: string): string {
   const url = new URL(text)
   if (!isSafeUrl(url)) throw new TypeError('a vendor’s service must be https, or on loopback')
@@ -25,7 +25,7 @@ export function toVendorUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/** GETs at most so many bytes within a time. Redirects are refused: the answer must come from where we asked. */
+/** Sends a GET with a size limit and a time limit. Rejects redirects: the response must come from the requested host. */
 export async function getBounded(
   deps: { fetch: Fetch; timeoutMs: number },
   { url, name, maxBytes }: { url: string; name: string; maxBytes: number },
@@ -42,12 +42,12 @@ export async function getBounded(
   } catch (cause) {
     if (cause instanceof VendorError) throw cause
     if (isBodyTooLarge(cause)) throw malformed(name, 'too large')
-    throw new VendorError('vendor_unreachable', 'a vendor’s service did not answer', { details: name, cause })
+    throw new VendorError('vendor_unreachable', 'a vendor’s service did not respond', { details: name, cause })
   }
 }
 
 export function malformed(name: string, details: string, cause?: unknown) {
-  return new VendorError('vendor_answer_malformed', 'a vendor’s answer cannot be read', {
+  return new VendorError('vendor_answer_malformed', 'a vendor’s response is malformed', {
     details: `${name}: ${details}`,
     cause,
   })

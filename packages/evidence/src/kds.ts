@@ -4,7 +4,7 @@ import { toHex } from '@countersign/protocol/core'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
 
 export type KdsClientDeps = {
-  /** AMD's service by default. */
+  /** Default: AMD's service. */
   url?: string
   fetch?: Fetch
   timeoutMs?: number
@@ -13,9 +13,9 @@ export type KdsClientDeps = {
 export type KdsClient = {
   /** The certificate (DER) of one chip's key at one TCB. */
   getVcek(parameters: { product: SnpProduct; chipId: Uint8Array; tcb: SnpTcb }): Promise<Uint8Array>
-  /** The certificates above a VCEK or VLEK: ASK or ASVK, and ARK. */
+  /** The issuers of a VCEK or VLEK: ASK or ASVK, and ARK. */
   getChain(parameters: { product: SnpProduct; kind: 'VCEK' | 'VLEK' }): Promise<{ ask: Uint8Array; ark: Uint8Array }>
-  /** The list (DER) of what the product's ARK has revoked. It is judged where it is used. */
+  /** The product's revocation list (DER), signed by its ARK. Not verified here. */
   getRevocations(parameters: { product: SnpProduct; kind: 'VCEK' | 'VLEK' }): Promise<Uint8Array>
 }
 
@@ -30,7 +30,7 @@ export function createKdsClient(deps: KdsClientDeps = {}): KdsClient {
 
   return {
     async getVcek({ product, chipId, tcb }) {
-      // From Turin on a chip has an id of 8 bytes, and the firmware a part more.
+      // From Turin on, a chip ID has 8 bytes, and the firmware version one more part.
       const hwId = toHex(product === 'Turin' ? chipId.subarray(0, 8) : chipId)
       const fmc = product === 'Turin' ? `fmcSPL=${tcb.fmc}&` : ''
       const levels = `${fmc}blSPL=${tcb.bl}&teeSPL=${tcb.tee}&snpSPL=${tcb.snp}&ucodeSPL=${tcb.ucode}`
@@ -53,7 +53,7 @@ export function createKdsClient(deps: KdsClientDeps = {}): KdsClient {
   }
 }
 
-/** The certificates of a PEM text, as DER, however its lines are cut. Only their DER is used and judged later. */
+/** The certificates of a PEM text as DER, with any line lengths. Only the DER is used, and verified later. */
 export function readPemBundle(text: string): Uint8Array[] {
   const blocks = text.matchAll(/-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g)
   return [...blocks].map(([, base64 = '']) => new Uint8Array(Buffer.from(base64, 'base64')))

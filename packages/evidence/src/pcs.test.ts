@@ -6,7 +6,7 @@ const simulator = createSimulator({ at: new Date('2026-06-15T00:00:00Z') })
 const collateral = simulator.collateral()
 const platform = { fmspc: 'f0c06f000000', ca: 'processor' } as const
 
-/** Answers by the end of the path. */
+/** Responds by the end of the path. */
 function fakeFetch(changes: Record<string, Response> = {}) {
   const asked: string[] = []
   const chain = (name: string, pem: string) => ({ headers: { [name]: encodeURIComponent(pem) } })
@@ -36,8 +36,8 @@ function fakeFetch(changes: Record<string, Response> = {}) {
   return { fetch, asked }
 }
 
-describe('where it asks', () => {
-  test('Intel’s service, with the root list from Intel’s own place for it', async () => {
+describe('requests', () => {
+  test('Intel’s service, and the root list at Intel’s separate address', async () => {
     const { fetch, asked } = fakeFetch()
     const client = createPcsClient({ url: 'https://api.trustedservices.intel.com/', fetch })
     expect(await client.fetchCollateral(platform)).toEqual(collateral)
@@ -47,7 +47,7 @@ describe('where it asks', () => {
     )
   })
 
-  test('a PCCS under a path, with its own root list', async () => {
+  test('a PCCS below a path, with its own root list', async () => {
     const { fetch, asked } = fakeFetch()
     await createPcsClient({ url: 'https://pccs.example/intel', fetch }).fetchCollateral(platform)
     expect(asked.every((url) => url.startsWith('https://pccs.example/intel/'))).toBe(true)
@@ -58,8 +58,8 @@ describe('where it asks', () => {
   })
 })
 
-describe('other spellings of the same answer', () => {
-  test('the root list as DER, hex in capitals or PEM; the header of an older PCCS; CRLF in chains', async () => {
+describe('other spellings of the same response', () => {
+  test('accepts the root list as DER, hex in upper case or PEM; the header of an older PCCS; CRLF in chains', async () => {
     const pem = `-----BEGIN X509 CRL-----\n${Buffer.from(collateral.root_ca_crl, 'hex').toString('base64')}\n-----END X509 CRL-----\n`
     const body = `{"tcbInfo":${collateral.tcb_info},"signature":"${collateral.tcb_info_signature.toUpperCase()}"}`
     const crlf = encodeURIComponent(collateral.tcb_info_issuer_chain.replaceAll('\n', '\r\n'))
@@ -74,7 +74,7 @@ describe('other spellings of the same answer', () => {
   })
 })
 
-describe('answers that are refused', () => {
+describe('rejected responses', () => {
   const header = { headers: { 'TCB-Info-Issuer-Chain': encodeURIComponent(collateral.tcb_info_issuer_chain) } }
   const signature = collateral.tcb_info_signature
   test.each<[string, Record<string, Response>]>([
@@ -103,7 +103,7 @@ describe('answers that are refused', () => {
   })
 })
 
-test('members are cut out as they stand, whatever they hold', () => {
+test('keeps the original text of members, with any content', () => {
   const text = ' { "a" : {"x":"}\\"{", "y":[1, {"z":null}]} ,"b":"\\u0022\\\\", "c" : -1.5e3,"d":[ ],"\\u0065":true }\n'
   expect([...cutMembers(Buffer.from(text), 'test')]).toEqual([
     ['a', '{"x":"}\\"{", "y":[1, {"z":null}]}'],
@@ -119,17 +119,17 @@ const reportData = new Uint8Array(64)
 
 const certified = { fmspc: 'f0c06f000000', ca: 'platform' }
 
-test('the platform is read from the PCK certificate of the quote', () => {
+test('reads the platform from the quote’s PCK certificate', () => {
   expect(readPlatform(simulator.quote({ reportData }))).toEqual(certified)
 })
 
-test('what is no quote, or names no PCK certificate, is refused', () => {
+test('rejects other bytes, and quotes without a PCK certificate', () => {
   for (const quote of [new Uint8Array(100), simulator.quote({ reportData, faults: { chainSwapped: true } })]) {
     expect(() => readPlatform(quote)).toThrow(expect.objectContaining({ name: 'QuoteError' }))
   }
 })
 
-test('a reader of many quotes remembers the platform of a chain, and refuses another chain all the same', () => {
+test('caches the platform of a chain, and still rejects a malformed one', () => {
   const read = createPlatformReader()
   const first = read(simulator.quote({ reportData }))
   expect(first).toEqual(certified)

@@ -14,7 +14,7 @@ export type PcsClientDeps = {
   /** Intel's PCS, `https://api.trustedservices.intel.com`, or a PCCS. */
   url: string
   fetch?: Fetch
-  /** For each of the four requests. */
+  /** The time limit of each of the four requests. */
   timeoutMs?: number
 }
 
@@ -24,10 +24,7 @@ const INTEL_PCS_HOST = 'api.trustedservices.intel.com'
 const INTEL_ROOT_CRL = 'https://certificates.trustedservices.intel.com/IntelSGXRootCA.der'
 const MAX_BYTES = 2_097_152
 
-/**
- * Intel's Provisioning Certification Service, API version 4, or a PCCS that stands in for it. It fetches and parses; the
- * caller verifies.
- */
+/** Intel's Provisioning Certification Service, API version 4, or a PCCS in its place. It fetches and parses. The caller verifies. */
 export function createPcsClient({ url, fetch = globalThis.fetch, timeoutMs = 10_000 }: PcsClientDeps): PcsClient {
   const base = toVendorUrl(url)
   const isIntel = new URL(base).hostname === INTEL_PCS_HOST
@@ -49,7 +46,7 @@ export function createPcsClient({ url, fetch = globalThis.fetch, timeoutMs = 10_
         pck_crl_issuer_chain: readChain(pckCrl.headers, ['SGX-PCK-CRL-Issuer-Chain']),
         root_ca_crl: readCrl(rootCrlAnswer.body, 'root crl'),
         pck_crl: readCrl(pckCrl.body, 'pck crl'),
-        // The first name is of version 4; a PCCS may still answer with the one before.
+        // The first name is from version 4. A PCCS may still use the older one.
         tcb_info_issuer_chain: readChain(tcb.headers, ['TCB-Info-Issuer-Chain', 'SGX-TCB-Info-Issuer-Chain']),
         tcb_info: tcbInfo.text,
         tcb_info_signature: tcbInfo.signature,
@@ -63,7 +60,7 @@ export function createPcsClient({ url, fetch = globalThis.fetch, timeoutMs = 10_
   }
 }
 
-/** `{ "<name>": { … }, "signature": "…" }`: the member's text as it stands, since its bytes are what Intel signed. */
+/** `{ "<name>": { … }, "signature": "…" }`: the member's original text, because Intel signed its bytes. */
 function readSigned(body: Uint8Array, name: 'tcbInfo' | 'enclaveIdentity'): { text: string; signature: string } {
   const members = cutMembers(body, name)
   const text = members.get(name)
@@ -74,14 +71,14 @@ function readSigned(body: Uint8Array, name: 'tcbInfo' | 'enclaveIdentity'): { te
   return { text, signature: signature.slice(1, -1).toLowerCase() }
 }
 
-/** The members of a JSON object, each as the text in which it stands. */
+/** The members of a JSON object, each as its original text. */
 export function cutMembers(body: Uint8Array, name: string): Map<string, string> {
   try {
     parseJson(body)
   } catch (cause) {
     throw malformed(name, 'not JSON', cause)
   }
-  // From here on it is known to be JSON in UTF-8, so that finding where values end is enough.
+  // The text is valid JSON in UTF-8, so it is enough to find the end of each value.
   const text = new TextDecoder().decode(body)
   const members = new Map<string, string>()
   let offset = skipSpace(text, 0)
@@ -93,8 +90,8 @@ export function cutMembers(body: Uint8Array, name: string): Map<string, string> 
     const key = JSON.parse(text.slice(offset, keyEnd)) as string
     const start = skipSpace(text, skipSpace(text, keyEnd) + 1)
     const end = skipValue(text, start)
-    // Two of a name: one would be signed, and another read.
-    if (members.has(key)) throw malformed(name, 'a member stands twice')
+    // With a duplicate name, one could be signed and the other read.
+    if (members.has(key)) throw malformed(name, 'duplicate member')
     members.set(key, text.slice(start, end))
     offset = skipSpace(text, end)
   }
@@ -107,7 +104,7 @@ function skipSpace(text: string, offset: number): number {
   return end
 }
 
-/** The end of the JSON value that starts here. */
+/** The end of the JSON value at `start`. */
 function skipValue(text: string, start: number): number {
   const token = /\s*("(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+)/gy
   token.lastIndex = start
@@ -121,7 +118,7 @@ function skipValue(text: string, start: number): number {
   }
 }
 
-/** Issuer chains travel in headers, as URL-encoded PEM. */
+/** Issuer chains are in headers, as URL-encoded PEM. */
 function readChain(headers: Headers, names: readonly string[]): string {
   const value = names.map((name) => headers.get(name)).find((header) => header !== null && header !== '')
   if (value === undefined || value === null) throw malformed(names[0] ?? '', 'header missing')
@@ -132,7 +129,7 @@ function readChain(headers: Headers, names: readonly string[]): string {
   }
 }
 
-/** DER as it is, in hex (a PCCS answers so), or in PEM; to hex. */
+/** Converts raw DER, hex (as from a PCCS) or PEM to hex. */
 function readCrl(body: Uint8Array, name: string): string {
   if (body[0] === 0x30) return toHex(body)
   const text = Buffer.from(body).toString('latin1').trim()
@@ -142,18 +139,18 @@ function readCrl(body: Uint8Array, name: string): string {
   return Buffer.from(base64, 'base64').toString('hex')
 }
 
-/** Whose collateral judges a quote: Intel keeps it by kind of processor, and revocations by the authority that certified it. */
+/** Selects the collateral for a quote: Intel has one for each kind of processor, and revocations for each certificate authority. */
 export type Platform = { fmspc: string; ca: 'platform' | 'processor' }
 
 /**
- * The platform that a quote says it is of. Nothing is verified: a quote that names another platform than its own fails
- * against that platform's collateral. Throws `QuoteError` where there is none to read.
+ * The platform that a quote claims. Not verified: a quote that names another platform fails against that platform's collateral. Throws
+ * `QuoteError` if there is none.
  */
 export function readPlatform(quote: Uint8Array): Platform {
   return parsePlatform(parseQuote(new Uint8Array(quote)).pckChain)
 }
 
-/** `readPlatform` for many quotes of one enclave: they all carry the same chain, so its platform is parsed once. */
+/** `readPlatform` with a cache, because all quotes of one enclave have the same certificate chain. */
 export function createPlatformReader(): typeof readPlatform {
   let latest: { pckChain: string; platform: Platform } | undefined
   return (quote) => {

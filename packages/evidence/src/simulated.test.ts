@@ -76,7 +76,7 @@ describe('simulated quotes', () => {
     expect([bad?.status, good?.status]).toEqual(['rejected', 'fulfilled'])
   })
 
-  test('for report data of a wrong length are refused before any time passes', async () => {
+  test('for report data of a wrong length are rejected at once', async () => {
     let waits = 0
     const wait = async () => void waits++
     const source = createSimulatedQuoteSource({ simulator: createFakeSimulator(), wait })
@@ -84,7 +84,7 @@ describe('simulated quotes', () => {
     expect(waits).toBe(0)
   })
 
-  test('for other report data are refused like real ones', async () => {
+  test('for other report data are rejected like real ones', async () => {
     const source = createSimulatedQuoteSource({
       simulator: { quote: (_: Options) => fakeQuote(fakeReportData(9)) },
       wait: noWait,
@@ -100,7 +100,7 @@ describe('simulated reports', () => {
     expect((await source.getReport(fakeReportData())).report).toEqual(fakeReport(fakeReportData()))
   })
 
-  test('come with their chain in a host’s table, under the key that signed', async () => {
+  test('have their chain in a host’s table, for the signing key', async () => {
     const chainOf = async (signingKey: number) => {
       const source = createSimulatedReportSource({ simulator: createFakeSimulator(signingKey), wait: noWait })
       const { certificates: table } = await source.getReport(fakeReportData())
@@ -122,14 +122,14 @@ describe('simulated reports', () => {
 describe('the simulator of @countersign/attestation', () => {
   const simulator = createSimulator({ at: new Date('2026-01-15T00:00:00Z') })
 
-  test.each([4, 5] as const)('gives quotes of version %i that pass here like real ones', async (version) => {
+  test.each([4, 5] as const)('returns quotes of version %i that are accepted like real ones', async (version) => {
     const source = createSimulatedQuoteSource({ simulator, wait: noWait, quoteOptions: { version } })
     const { quote } = await source.getQuote(fakeReportData())
     expect(quote[0]).toBe(version)
     expect(quote).toEqual(simulator.quote({ version, reportData: fakeReportData() }))
   })
 
-  test.each(['vcek', 'vlek'] as const)('gives reports with the chain of the %s that signed', async (signingKey) => {
+  test.each(['vcek', 'vlek'] as const)('returns reports with the chain of the %s that signed', async (signingKey) => {
     const options = { reportOptions: { signingKey }, certificateOptions: { signingKey } }
     const source = createSimulatedReportSource({ simulator, wait: noWait, ...options })
     const { certificates: table = new Uint8Array() } = await source.getReport(fakeReportData())

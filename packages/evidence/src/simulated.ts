@@ -2,7 +2,7 @@ import { setImmediate, setTimeout as systemWait } from 'node:timers/promises'
 import type { QuoteSource, Wait } from './ports.ts'
 import { createQuoteSource } from './source.ts'
 
-/** What a quote takes on real TDX, so that a mock deployment gathers requests into batches as a real one does. */
+/** The duration of a quote on real TDX, so that a mock deployment batches requests like a real one. */
 export const LATENCY_MS = 39
 
 export type Awaitable<Value> = Value | Promise<Value>
@@ -17,13 +17,12 @@ export type Timing = { latencyMs?: number; wait?: Wait }
 
 export type SimulatedQuoteSourceParameters<Parameters extends WithReportData> = Timing & {
   simulator: QuoteSimulator<Parameters>
-  /** Everything that a quote says beside its report data. */
+  /** All values of a quote except its report data. */
   quoteOptions?: Omit<Parameters, 'reportData'>
 }
 
 /**
- * Quotes from simulated silicon: really signed, one at a time and as slow as real ones, under a root that no production
- * verifier accepts.
+ * Quotes from simulated hardware: validly signed, one at a time and as slow as real ones, under a root that no production verifier accepts.
  *
  * @example
  * const source = createSimulatedQuoteSource({ simulator: createSimulator({ seed, at }) })
@@ -35,9 +34,9 @@ export function createSimulatedQuoteSource<Parameters extends WithReportData>(
   return createQuoteSource({
     mode: 'mock',
     async ask(reportData) {
-      // What the simulation itself takes is part of the latency, not on top of it.
+      // Included in the latency, not added to it.
       const waited = wait(latencyMs)
-      // Silicon takes none of this thread's time. So those who have just got the quote before are answered first.
+      // Real hardware wouldn't use this thread. So callers with a finished quote continue first.
       await setImmediate()
       const quote = await simulator.quote({ ...quoteOptions, reportData } as Parameters)
       await waited

@@ -15,7 +15,7 @@ export type ReportSimulator<Parameters extends WithReportData, CertificateOption
 
 export type SimulatedReportSourceParameters<Parameters extends WithReportData, CertificateOptions> = Timing & {
   simulator: ReportSimulator<Parameters, CertificateOptions>
-  /** All fields of the report, except its report data. */
+  /** All fields of the report except its report data. */
   reportOptions?: Omit<Parameters, 'reportData'>
   /** Selects the signing key, if `reportOptions` select another than the default. */
   certificateOptions?: CertificateOptions

@@ -16,7 +16,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('nothing is asked for report data of a wrong length', async () => {
+test('makes no request for report data of a wrong length', async () => {
   let asked = 0
   const source = createQuoteSource({
     mode: 'mock',
@@ -29,7 +29,7 @@ test('nothing is asked for report data of a wrong length', async () => {
   expect(asked).toBe(0)
 })
 
-test('one request is in flight at a time, in the order of the calls, and a failing one does not block the next', async () => {
+test('sends one request at a time, in the order of the calls, and a failing one does not block the next', async () => {
   let inFlight = 0
   const order: number[] = []
   const source = createQuoteSource({
@@ -48,7 +48,7 @@ test('one request is in flight at a time, in the order of the calls, and a faili
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
 })
 
-test('a caller who changes his bytes while he waits still gets what he asked for', async () => {
+test('uses the original bytes even if the caller changes them while waiting', async () => {
   const gate = createGate()
   const source = createQuoteSource({
     mode: 'mock',
@@ -64,7 +64,7 @@ test('a caller who changes his bytes while he waits still gets what he asked for
   expect((await asking).quote).toEqual(fakeQuote(fakeReportData()))
 })
 
-test('a caller behind a request that hangs is answered in time, and his own request is never made', async () => {
+test('a caller behind a hanging request gets a timeout in time, and that request is never sent', async () => {
   const gate = createGate()
   const asked: number[] = []
   const source = createQuoteSource({
@@ -84,17 +84,17 @@ test('a caller behind a request that hangs is answered in time, and his own requ
   expect(asked).toEqual([1, 3])
 })
 
-test('a quote for other report data is refused', async () => {
+test('rejects a quote for other report data', async () => {
   const source = createQuoteSource({ mode: 'mock', ask: async () => ({ quote: fakeQuote(fakeReportData(9)) }) })
   expect(await codeOf(source.getQuote(fakeReportData(1)))).toBe('evidence_mismatch')
 })
 
-test('a report for other report data is refused', async () => {
+test('rejects a report for other report data', async () => {
   const source = createReportSource({ mode: 'mock', ask: async () => ({ report: fakeReport(fakeReportData(9)) }) })
   expect(await codeOf(source.getReport(fakeReportData(1)))).toBe('evidence_mismatch')
 })
 
-test('a quote of 64 KiB passes, one byte more does not', async () => {
+test('accepts a quote of 64 KiB, and rejects one byte more', async () => {
   const quoteOf = (length: number) => (reportData: Uint8Array) => {
     const quote = new Uint8Array(length)
     quote.set(fakeQuote(reportData))
@@ -106,7 +106,7 @@ test('a quote of 64 KiB passes, one byte more does not', async () => {
   expect(await codeOf(ask(quoteOf(65_537)).getQuote(fakeReportData()))).toBe('evidence_too_large')
 })
 
-test('certificates of 64 KiB pass, one byte more does not', async () => {
+test('accepts certificates of 64 KiB, and rejects one byte more', async () => {
   const ask = (length: number) =>
     createReportSource({
       mode: 'mock',
@@ -155,15 +155,15 @@ const asked = fakeReportData()
 const code = (action: () => void) => codeOf((async () => action())())
 
 describe('report data', () => {
-  test.each([0, 32, 63, 65, 128])('of %i bytes is refused', async (length) => {
+  test.each([0, 32, 63, 65, 128])('of %i bytes is rejected', async (length) => {
     expect(await code(() => copyReportData(new Uint8Array(length)))).toBe('report_data_length')
   })
 
-  test('that is not bytes is refused', async () => {
+  test('that is not bytes is rejected', async () => {
     expect(await code(() => copyReportData('0'.repeat(64) as unknown as Uint8Array))).toBe('report_data_length')
   })
 
-  test('is copied, so a caller who reuses his buffer changes nothing', () => {
+  test('is copied, so a caller can reuse the buffer', () => {
     const mine = fakeReportData()
     const copy = copyReportData(mine)
     mine.fill(0)
@@ -172,11 +172,11 @@ describe('report data', () => {
 })
 
 describe('a quote', () => {
-  test.each([4, 5] as const)('of version %i passes for its own report data', async (version) => {
+  test.each([4, 5] as const)('of version %i is accepted for its own report data', async (version) => {
     expect(await code(() => assertQuoteBinds(fakeQuote(asked, version), asked))).toBe('none')
   })
 
-  test.each([4, 5] as const)('of version %i fails when any byte of its report data differs', async (version) => {
+  test.each([4, 5] as const)('of version %i fails if any byte of its report data differs', async (version) => {
     const start = version === 4 ? 568 : 574
     for (let index = 0; index < 64; index++) {
       const quote = fakeQuote(asked, version)
@@ -185,7 +185,7 @@ describe('a quote', () => {
     }
   })
 
-  test('is read through a view into a larger buffer', async () => {
+  test('can be a view into a larger buffer', async () => {
     const buffer = new Uint8Array(6000)
     buffer.set(fakeQuote(asked), 100)
     expect(await code(() => assertQuoteBinds(buffer.subarray(100, 5100), asked))).toBe('none')
@@ -206,11 +206,11 @@ describe('a quote', () => {
 })
 
 describe('a report', () => {
-  test('passes for its own report data', async () => {
+  test('is accepted for its own report data', async () => {
     expect(await code(() => assertReportBinds(fakeReport(asked), asked))).toBe('none')
   })
 
-  test.each([0, 31, 63])('fails when byte %i of its report data differs', async (index) => {
+  test.each([0, 31, 63])('fails if byte %i of its report data differs', async (index) => {
     const report = edit(fakeReport(asked), 0x50 + index, (asked[index] ?? 0) ^ 0x80)
     expect(await code(() => assertReportBinds(report, asked))).toBe('evidence_mismatch')
   })

@@ -4,20 +4,20 @@ import { equalBytes, withinTimeLimit } from '@countersign/protocol/core'
 import { EvidenceError, evidenceTimeout } from './errors.ts'
 import type { Quote, QuoteSource, Report, ReportSource } from './ports.ts'
 
-/** Real quotes are 5 to 8 KiB; the kernel gave at most 32 KiB until it learned of DICE. */
+/** Real quotes are 5 to 8 KiB. Kernels before DICE support returned at most 32 KiB. */
 export const MAX_QUOTE_LENGTH = 65_536
 export const MAX_CERTIFICATES_LENGTH = 65_536
 
 const DEFAULT_TIMEOUT_MS = 30_000
 
-/** How one kind of evidence is asked for; the signal says that the caller has stopped waiting. */
+/** Requests one kind of evidence. The signal aborts when the caller stops waiting. */
 type Ask<Evidence> = (reportData: Uint8Array, signal: AbortSignal) => Promise<Evidence>
 
-/** What every source does around its own way of asking. */
+/** The common part of all sources. */
 export type SourceParameters<Evidence> = {
   mode: EvidenceMode
   ask: Ask<Evidence>
-  /** For the whole call, its wait for the calls before it included. */
+  /** For the whole call, including the time in the queue. */
   timeoutMs?: number | undefined
 }
 
@@ -50,8 +50,8 @@ export function createReportSource(parameters: SourceParameters<Report>): Report
 }
 
 /**
- * The time limit is outside the queue: a caller is answered in time even behind a request that hangs. The turn itself
- * ends only when the request has, since a driver that is still at work must not be asked again.
+ * The time limit includes the queue, so a caller gets an error in time even behind a hanging request. The turn itself ends only with the
+ * request, because a busy driver must not get another one.
  */
 function createGet<Evidence>({ ask, timeoutMs = DEFAULT_TIMEOUT_MS }: SourceParameters<Evidence>) {
   const oneAtATime = createOneAtATime()
@@ -76,8 +76,7 @@ function assertAtMost(bytes: Uint8Array, length: number) {
 }
 
 /**
- * Returns a function that runs tasks one after the other, in the order of the calls. A task that fails fails its own
- * caller and nobody else.
+ * Returns a function that runs tasks one after the other, in the order of the calls. A failing task affects only its own caller.
  *
  * @example
  * const oneAtATime = createOneAtATime()
@@ -100,12 +99,12 @@ const TD_BODY_TYPES: readonly number[] = [2, 3]
 const HEADER_LENGTH = 48
 const BODY_DESCRIPTOR_LENGTH = 6
 const REPORT_DATA_IN_BODY = 520
-/** A TD 1.0 body, the shortest there is. */
+/** The size of a TD 1.0 body, the shortest. */
 const BODY_LENGTH = 584
 
 const REPORT_DATA_IN_REPORT = 0x50
 
-/** A copy of the report data, since the caller may change his bytes while the request waits for its turn. */
+/** Copies the report data, because the caller may change the bytes while the request is in the queue. */
 export function copyReportData(reportData: Uint8Array): Uint8Array {
   if (!(reportData instanceof Uint8Array) || reportData.length !== REPORT_DATA_LENGTH) {
     throw new EvidenceError('report_data_length', 'report data must be 64 bytes')
@@ -114,11 +113,12 @@ export function copyReportData(reportData: Uint8Array): Uint8Array {
 }
 
 /**
- * Checks that a quote is for the report data that was asked. It proves nothing about the quote's origin; it keeps an
- * answer to another caller's question, or to an earlier one, from being stored as ours.
+ * Checks that a quote is for the requested report data. It doesn't verify the quote's origin. It prevents storing a response to another
+ * caller
+ * or an earlier request.
  *
  * Intel TDX DCAP Quoting Library API, "Quote Format": version (u16) at 0, TEE type (u32) at 4, the TD report body at 48;
- * in version 5 a body type (u16) and a body size (u32) stand before it. Report data at 520 in the body.
+ * in version 5 a body type (u16) and a body size (u32) come before it. Report data at 520 in the body.
  */
 export function assertQuoteBinds(quote: Uint8Array, reportData: Uint8Array): void {
   if (quote.length < HEADER_LENGTH + BODY_DESCRIPTOR_LENGTH) throw notAQuote()
@@ -136,7 +136,7 @@ export function assertQuoteBinds(quote: Uint8Array, reportData: Uint8Array): voi
   assertSame(quote, body + REPORT_DATA_IN_BODY, reportData)
 }
 
-/** Checks that a report is for the report data that was asked: SEV-SNP ABI, table "ATTESTATION_REPORT", offset 50h. */
+/** Checks that a report is for the requested report data: SEV-SNP ABI, table "ATTESTATION_REPORT", offset 50h. */
 export function assertReportBinds(report: Uint8Array, reportData: Uint8Array): void {
   if (report.length !== SNP_REPORT_BYTES) {
     throw new EvidenceError('evidence_malformed', 'not a SEV-SNP report', { details: `${report.length} bytes` })

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true }))
 
-test('a directory is made and removed, and both fail the second time', async () => {
+test('creates and removes a directory, and both fail the second time', async () => {
   const entry = join(root, 'entry')
   await filesystem.mkdir(entry)
   await expect(filesystem.mkdir(entry)).rejects.toMatchObject({ code: 'EEXIST' })
@@ -18,19 +18,19 @@ test('a directory is made and removed, and both fail the second time', async () 
   await expect(filesystem.rmdir(entry)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('a write does not create what is not there', async () => {
+test('writing does not create a missing file', async () => {
   await expect(filesystem.write(join(root, 'inblob'), Uint8Array.of(1))).rejects.toMatchObject({ code: 'ENOENT' })
   expect(await readdir(root)).toEqual([])
 })
 
-test('a write reaches the file', async () => {
+test('writes to the file', async () => {
   const path = join(root, 'inblob')
   await writeFile(path, '')
   await filesystem.write(path, Uint8Array.of(1, 2, 3))
   expect([...(await readFile(path))]).toEqual([1, 2, 3])
 })
 
-test('a read is whole up to its bound, and shows by one byte that there is more', async () => {
+test('reads up to the limit, and one more byte of a longer file', async () => {
   const path = join(root, 'outblob')
   await writeFile(path, new Uint8Array(1000).fill(7))
   expect(await filesystem.read(path, 1000)).toEqual(new Uint8Array(1000).fill(7))

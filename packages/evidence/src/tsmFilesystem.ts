@@ -1,19 +1,19 @@
 import { constants } from 'node:fs'
 import { mkdir, open, rmdir } from 'node:fs/promises'
 
-/** The four file operations that configfs-tsm needs. Errors carry their errno as `code`, as those of Node do. */
+/** The four file operations that configfs-tsm needs. Errors have their errno as `code`, as in Node. */
 export type TsmFilesystem = {
   mkdir(path: string): Promise<void>
-  /** Writes an attribute that is there, with one system call. */
+  /** Writes an existing attribute with one system call. */
   write(path: string, bytes: Uint8Array): Promise<void>
-  /** Reads an attribute whole, but stops one byte past `maxLength`, so that a longer one shows. */
+  /** Reads an attribute, but at most one byte more than `maxLength`, to detect longer ones. */
   read(path: string, maxLength: number): Promise<Uint8Array>
   rmdir(path: string): Promise<void>
 }
 
 /**
- * The kernel's file system. `position` stays null throughout: binary attributes of configfs cannot seek. An attribute
- * takes its value from a single write (fs/configfs/file.c, `configfs_write_iter`), and a binary one only at close.
+ * The kernel's file system. `position` is always null, because binary attributes of configfs can't seek. An attribute takes its value from a
+ * single write (fs/configfs/file.c, `configfs_write_iter`), and a binary one only on close.
  */
 export const systemTsmFilesystem: TsmFilesystem = {
   async mkdir(path) {
@@ -21,7 +21,7 @@ export const systemTsmFilesystem: TsmFilesystem = {
   },
 
   async write(path, bytes) {
-    // Neither O_CREAT nor O_TRUNC: where the attribute is missing, a write must fail and not leave a file behind.
+    // Neither O_CREAT nor O_TRUNC: writing a missing attribute must fail and create no file.
     const file = await open(path, constants.O_WRONLY)
     try {
       const { bytesWritten } = await file.write(bytes, 0, bytes.length, null)

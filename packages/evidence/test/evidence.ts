@@ -5,7 +5,7 @@ export function fakeReportData(seed = 1): Uint8Array {
   return Uint8Array.from({ length: 64 }, (_, index) => (index * 7 + seed) & 0xff)
 }
 
-/** The shape of a quote as far as this package looks into it, unsigned. */
+/** A quote with only the parts that this package reads, unsigned. */
 export function fakeQuote(reportData: Uint8Array, version: 4 | 5 = 4): Uint8Array {
   const quote = new Uint8Array(5000)
   const view = new DataView(quote.buffer)
@@ -19,7 +19,7 @@ export function fakeQuote(reportData: Uint8Array, version: 4 | 5 = 4): Uint8Arra
   return quote
 }
 
-/** The shape of a report as far as this package looks into it, unsigned. */
+/** A report with only the parts that this package reads, unsigned. */
 export function fakeReport(reportData: Uint8Array): Uint8Array {
   const report = new Uint8Array(1184)
   report[0] = 2
@@ -27,7 +27,7 @@ export function fakeReport(reportData: Uint8Array): Uint8Array {
   return report
 }
 
-/** The code with which a promise fails, for tests that assert on codes and not on prose. */
+/** The error code of a rejected promise. */
 export async function codeOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise
@@ -37,7 +37,7 @@ export async function codeOf(promise: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** A promise that a test settles by hand. */
+/** A promise that a test resolves or rejects. */
 export function createGate(): { opened: Promise<void>; open: () => void } {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {

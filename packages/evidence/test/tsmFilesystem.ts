@@ -6,9 +6,9 @@ type Entry = { generation: number; readGeneration: number; inblob: Uint8Array; p
 export type FakeTsmParameters = {
   root: string
   provider?: string
-  /** Makes the evidence, as the firmware does. */
+  /** Creates the evidence, in place of the firmware. */
   outblob: (inblob: Uint8Array, privlevel: number) => Uint8Array
-  /** Absent: the attribute is hidden, as on TDX. */
+  /** Undefined hides the attribute, as on TDX. */
   auxblob?: Uint8Array
   privlevelFloor?: number
 }
@@ -17,9 +17,8 @@ export type FakeTsmParameters = {
 export type TsmOperation = string
 
 /**
- * The report part of configfs-tsm as drivers/virt/coco/guest/report.c has it: a generation that counts writes, evidence
- * made at the first read after a write, errors by errno. Tests reach in through `before`, which runs ahead of an operation
- * and may throw, wait, or write as another process would.
+ * The report part of configfs-tsm, like drivers/virt/coco/guest/report.c: a generation that counts writes, evidence created at the first read
+ * after a write, errors by errno. With `before`, tests run code ahead of an operation, which may throw, wait, or write like another process.
  */
 export function createFakeTsm(parameters: FakeTsmParameters) {
   const { root, provider = 'tdx_guest', outblob, auxblob, privlevelFloor = 0 } = parameters
@@ -103,7 +102,7 @@ export function createFakeTsm(parameters: FakeTsmParameters) {
         if (left-- > 0) throw errno(code)
       })
     },
-    /** Writes as another process would. */
+    /** Writes like another process. */
     intrude: (path: string, inblob: Uint8Array) => store(find(`${path}/inblob`), 'inblob', inblob),
     entriesLeft: () => entries.size,
     entriesMade: () => names.size,

@@ -87,13 +87,13 @@ describe('notes (c2sp.org/signed-note)', () => {
 })
 
 describe('opening a note', () => {
-  test("opens Go’s note with either key, and names the key", () => {
+  test('opens Go’s note with either key, and names the key', () => {
     expect(openNote(note, [peter]).verified.map(({ key }) => key.name)).toEqual(['PeterNeumann'])
     expect(openNote(note, [enoch, peter]).verified.map(({ key }) => key.name)).toEqual(['PeterNeumann', 'EnochRoot'])
     expect(openNote(note, [peter]).text).toBe(text)
   })
 
-  test("opens a checkpoint of Go’s checksum database, the source of C2SP’s examples, with its key", () => {
+  test('opens a checkpoint of Go’s checksum database, the source of C2SP’s examples, with its key', () => {
     const real = (sofa.split('— witness')[0] as string)
       .replace('example.com/behind-the-sofa\n2', 'go.sum database tree\n2')
       .replace('example.com/behind-the-sofa', 'sum.golang.org')
@@ -131,13 +131,13 @@ describe('opening a note', () => {
     expect(() => openNote(note, [peter, peter])).toThrow(withCode('note_key_malformed'))
   })
 
-  test("signing gives Go’s bytes", () => {
+  test('signing gives Go’s bytes', () => {
     // The secret of note_test.go, without its first byte.
     const seed = Buffer.from('gQoUAtUUbI2E8kQzMPVAgOv5juF9nHT2JS/F1ccoMXM=', 'base64')
     expect(signNote(text, [createSigner('PeterNeumann', 'ed25519', seed)])).toBe(`${text}\n${peterLine}`)
   })
 
-  test("opens the note of a log’s checkpoint with its witnesses, with all keys", () => {
+  test('opens the note of a log’s checkpoint with its witnesses, with all keys', () => {
     const cosigned = toCosigned(toText(5), witnesses)
     const { verified } = openNote(
       cosigned,

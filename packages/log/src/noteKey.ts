@@ -26,7 +26,8 @@ export function createNoteKey({ name, type, publicKey }: Omit<NoteKey, 'id'>): N
   const { length } = TYPES[type]
   if (publicKey.length !== length) throw malformed(`the key does not have ${length} bytes`)
   // Under a key of small order, one signature fits many texts.
-  if (length === 32 && !isEd25519Key(publicKey)) throw malformed('the key is not a point of Ed25519, or has small order')
+  if (length === 32 && !isEd25519Key(publicKey))
+    throw malformed('the key is not a point of Ed25519, or has small order')
   return { name, type, publicKey: Uint8Array.from(publicKey), id: computeKeyId({ name, type, publicKey }) }
 }
 

@@ -230,12 +230,15 @@ describe('the times of a quorum', () => {
     }
   })
 
-  test.each(policies)('$quorum of $length: too few witnesses to block the log cannot push the time forward', (policy) => {
-    const { length, quorum } = policy
-    const liars = Math.min(2 * quorum - length - 1, length - quorum)
-    const honest = fill(quorum - liars, 100)
-    expect(read([...fill(liars, 900), ...honest], policy)).toEqual({ passedS: 100, shownS: 100 })
-  })
+  test.each(policies)(
+    '$quorum of $length: too few witnesses to block the log cannot push the time forward',
+    (policy) => {
+      const { length, quorum } = policy
+      const liars = Math.min(2 * quorum - length - 1, length - quorum)
+      const honest = fill(quorum - liars, 100)
+      expect(read([...fill(liars, 900), ...honest], policy)).toEqual({ passedS: 100, shownS: 100 })
+    },
+  )
 
   test('of three, the second time has passed, and the newest is shown', () => {
     expect(read([20, 40, 30], { length: 3, quorum: 2 })).toEqual({ passedS: 30, shownS: 40 })

@@ -77,7 +77,7 @@ describe('a payment', () => {
     })
   })
 
-  test("any" allows everything, () => {
+  test('"any" allows everything', () => {
     const policy = toPolicy({ ...payment, chainIds: 'any', to: 'any' })
     expect(checkPolicy(policy, toTransaction({ chainId: 424242, to: token }))).toMatchObject({ allowed: true })
     // A list isn't "any" just because its text contains the letters.
@@ -279,7 +279,7 @@ describe('messages and typed data', () => {
     expect(codes(listed, withDomain(domain))).toEqual([code])
   })
 
-  test("any" allows everything except a salt, () => {
+  test('"any" allows everything except a salt', () => {
     expect(codes(any, withDomain({ name: 'x', salt: `0x${'00'.repeat(32)}` }))).toEqual(['domain_has_salt'])
     expect(checkPolicy(any, withDomain({ name: 'x' }))).toMatchObject({ allowed: true, approvals: 2 })
   })

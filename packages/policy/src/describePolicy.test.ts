@@ -200,12 +200,7 @@ describe('the reasons of a refusal', () => {
       { to: token, data: '0x00' },
       ['The recipient is not on the list.', 'Only payments without data are allowed.'],
     ],
-    [
-      'the call',
-      toPolicy(tokenTransfer),
-      { to: token, data: '0x00' },
-      ['The data does not have the allowed length.'],
-    ],
+    ['the call', toPolicy(tokenTransfer), { to: token, data: '0x00' }, ['The data does not have the allowed length.']],
     [
       'an argument',
       toPolicy(tokenTransfer),

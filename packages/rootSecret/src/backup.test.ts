@@ -7,6 +7,6 @@ test.each([
   ['null', 'null'],
   ['a list', '[]'],
   ['something endless', `"${'x'.repeat(600_000)}"`],
-])('%s is not a backup', (_, text) => {
+])('rejects %s', (_, text) => {
   expect(() => parseBackup(text)).toThrow(/^the backup /)
 })

@@ -38,25 +38,25 @@ const VERSION = 'countersign-root-backup/1'
 const MAX_SHARES = 16
 const MAX_BYTES = 524_288
 
-/** What the enclave's quote over a backup covers. */
+/** The data that the enclave's quote over a backup covers. */
 const backupBody = {
   version: literal(VERSION),
-  /** ISO 8601. The quote is judged as of this time: its collateral lapses long before the backup does. */
+  /** ISO 8601. The quote is verified at this time, because its collateral expires long before the backup. */
   createdAt: checked(string(), (text) => new Date(text).toISOString() === text),
-  /** Of the policy under which it was made. */
+  /** The hash of its policy. */
   policyHash: hex(32),
   configHash: hex(32),
-  /** The settings behind the configuration's hash. Backups of version 0.1.0 have none. */
+  /** The settings with the hash in the configuration. Backups of version 0.1.0 have none. */
   settings: optional(unreadSettings),
   threshold: checked(natural, (count) => count >= 2),
-  /** By which the secret is recognised. */
+  /** Identifies the secret. */
   commitment: hex(32),
-  /** In the order of the policy's custodians: to whose key each is sealed, and how it is known when it comes back. */
+  /** In the order of the policy's custodians: the key of each, and the hash that identifies its share. */
   shares: list(object({ custodian: hex(32), enc: hex(32), ciphertext: hex(SEALED_SHARE_BYTES), hash: hex(32) })),
 }
 export type BackupBody = Infer<ObjectSchema<typeof backupBody>>
 
-/** A root secret in shares, each sealed to its custodian, with the quote of the enclave that made it. Public by nature. */
+/** A root secret in shares, each sealed to its custodian, with the quote of the enclave that created it. It can be public. */
 const wholeBackup = checked(
   object({ ...backupBody, evidence: peerEvidence }),
   ({ threshold, shares, settings, evidence }) =>
@@ -74,13 +74,13 @@ export function createBackupBody(parameters: Omit<BackupBody, 'version'>): Backu
   return { version: VERSION, ...parameters }
 }
 
-/** SHA-256 of the canonical JSON of all but the evidence. */
+/** SHA-256 of the canonical JSON of everything except the evidence. */
 export function hashBackup(backup: BackupBody | Backup): Uint8Array<ArrayBuffer> {
   const { evidence: _, ...body } = { evidence: undefined, ...backup }
   return new Uint8Array(hash('sha256', toCanonicalJson(body), 'buffer'))
 }
 
-/** Reads a backup from its file's text. Nothing of it is verified yet. */
+/** Parses a backup file. Doesn't verify it. */
 export function parseBackup(text: string): Backup {
   const bytes = new TextEncoder().encode(text)
   if (bytes.length > MAX_BYTES) throw new BackupError('the backup is too large')
@@ -101,9 +101,8 @@ export function nameBackup(backup: Backup): string {
 }
 
 /**
- * The quote is genuine at this time, of a machine and code that the policy lists, and over this report data. What collateral
- * the peer sends is its own choice among what Intel has signed and what is still in date; a policy can ask for newer. Throws
- * `QuoteError` or `PolicyError`.
+ * Verifies that the quote is genuine at this time, from a machine and code in the policy, and over this report data. The peer chooses the
+ * collateral among Intel's current ones; a policy can require newer ones. Throws `QuoteError` or `PolicyError`.
  */
 export async function verifyPeerEvidence(
   { verifier, policy, at }: { verifier: Verifier; policy: QuotePolicy; at: Date },
@@ -116,10 +115,10 @@ export async function verifyPeerEvidence(
 }
 
 /**
- * Verifies that a genuine enclave made this backup, on the expected kind of silicon (simulated silicon must not get the shares
- * of a real backup in a drill), and that it is unchanged since. With the policy under which it was made, also that it was an
- * enclave of that policy, for that policy's custodians. An enclave that is recovered under another policy does not have it;
- * then the custodians check that, before they submit a share.
+ * Verifies that a genuine enclave on the expected kind of hardware created this backup, and that it is unchanged. A drill on simulated
+ * hardware
+ * must not get the shares of a real backup. With the backup's policy, also verifies that the enclave and custodians match it. An enclave that
+ * is recovered under another policy doesn't have the old one, so the custodians check that before they submit a share.
  */
 export async function verifyBackup(
   { verifier, isMock, madeUnder }: VerifyBackupParameters,
@@ -127,13 +126,13 @@ export async function verifyBackup(
 ): Promise<void> {
   const { config } = backup.evidence
   const configHash = hashEnclaveConfig(config)
-  if (!equalBytes(configHash, fromHex(backup.configHash))) throw wrong('its configuration is another')
+  if (!equalBytes(configHash, fromHex(backup.configHash))) throw wrong('its configuration does not match its hash')
   if (config.rootSecret !== toRootSecretName(backup.policyHash)) throw wrong('its configuration has another policy')
   if ((config.quoteSource === 'mock') !== isMock) {
-    throw wrong(isMock ? 'it is of real silicon, and no drill' : 'it is of simulated silicon')
+    throw wrong(isMock ? 'it was created on real hardware' : 'it was created on simulated hardware')
   }
   if (new Set(backup.shares.map(({ custodian }) => custodian)).size !== backup.shares.length) {
-    throw wrong('a custodian stands in it twice')
+    throw wrong('it lists a custodian twice')
   }
   if (madeUnder !== undefined) assertOfPolicy(backup, madeUnder)
   const policy: QuotePolicy = madeUnder === undefined ? { statuses: tcbStatuses } : toQuotePolicy(madeUnder.policy)
@@ -146,7 +145,7 @@ export async function verifyBackup(
   } catch (cause) {
     if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
     const details = cause.details === undefined ? cause.code : `${cause.code}, ${cause.details}`
-    throw wrong(`its quote does not hold (${details})`, cause)
+    throw wrong(`its quote is not valid (${details})`, cause)
   }
 }
 
@@ -157,7 +156,7 @@ export type VerifyBackupParameters = {
 }
 
 function assertOfPolicy(backup: Backup, { policy, policyHash }: ParsedRootSecretPolicy) {
-  if (backup.policyHash !== policyHash) throw wrong('it was made under another policy')
+  if (backup.policyHash !== policyHash) throw wrong('it was created under another policy')
   const { threshold, keys } = policy.custodians
   const custodians = backup.shares.map(({ custodian }) => custodian)
   if (backup.threshold !== threshold || custodians.join() !== keys.join()) throw wrong('it is for other custodians')

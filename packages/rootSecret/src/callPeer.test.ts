@@ -14,7 +14,7 @@ afterEach(async () => {
   }
 })
 
-/** A key and a certificate that no authority has signed, as enclaves have them. */
+/** A key and a certificate without an authority, as in enclaves. */
 function createIdentity() {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const cert = createSelfSignedCertificate({
@@ -34,7 +34,7 @@ async function listen(answer: RequestListener, isTls = false): Promise<string> {
 }
 
 describe('an enclave', () => {
-  test.each([false, true])('is asked over HTTP, with TLS: %s', async (isTls) => {
+  test.each([false, true])('is called over HTTP, with TLS: %s', async (isTls) => {
     const url = await listen((request, response) => {
       let body = ''
       request.on('data', (chunk) => (body += chunk))
@@ -43,19 +43,19 @@ describe('an enclave', () => {
     expect(await callPeer(url, '/recovery', { a: 1 })).toEqual(['POST', '/recovery', { a: 1 }])
   })
 
-  test('that is not there is unreachable', async () => {
+  test('that does not run is unreachable', async () => {
     const url = await listen(() => {})
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve))
     await expect(callPeer(url, '/', {})).rejects.toMatchObject({ code: 'peer_unreachable', details: 'ECONNREFUSED' })
   })
 
-  test('that says nothing is unreachable when the time is over', async () => {
+  test('that does not respond in time is unreachable', async () => {
     const url = await listen(() => {})
     const answer = callPeer(url, '/', {}, 30)
     await expect(answer).rejects.toMatchObject({ code: 'peer_unreachable', details: 'not in time' })
   })
 
-  test('that hangs up is unreachable', async () => {
+  test('that closes the connection is unreachable', async () => {
     const url = await listen((request) => request.destroy())
     await expect(callPeer(url, '/', {})).rejects.toMatchObject({ code: 'peer_unreachable' })
   })
@@ -87,7 +87,7 @@ describe('an enclave', () => {
         response.on('drain', more)
         more()
       },
-      { code: 'peer_not_accepted', message: 'the answer is too large' },
+      { code: 'peer_not_accepted', message: 'the response is too large' },
     ],
   ])('that %s', async (_, answer, error) => {
     await expect(callPeer(await listen(answer), '/', {})).rejects.toMatchObject(error)

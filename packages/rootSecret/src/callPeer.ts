@@ -5,11 +5,11 @@ import { parse, type Schema } from '@countersign/protocol/schema'
 
 /** Why a call to an enclave failed. */
 export type PeerErrorCode =
-  /** It is not running, or did not answer in time. */
+  /** It is not running, or did not respond in time. */
   | 'peer_unreachable'
   /** It refused, with the code in `details`. */
   | 'peer_refused'
-  /** Its answer is not the answer of an enclave, or does not verify. */
+  /** The response is malformed, or does not verify. */
   | 'peer_not_accepted'
 
 export class PeerError extends ServiceError<PeerErrorCode> {
@@ -18,14 +18,14 @@ export class PeerError extends ServiceError<PeerErrorCode> {
 
 export type CallPeer = (url: string, path: string, body: unknown, timeoutMs?: number) => Promise<unknown>
 
-/** A quote is in hex and collateral has some 24 KB: an answer has about 50 KB. */
+/** A quote in hex and some 24 KB of collateral: a response has about 50 KB. */
 const MAX_ANSWER_BYTES = 262_144
-/** An enclave may have other calls to answer first, and waits for its quote and its collateral. */
+/** An enclave may process other calls first, and waits for its quote and its collateral. */
 export const CALL_TIMEOUT_MS = 60_000
 
 /**
- * POSTs JSON to an enclave and reads its JSON. Its certificate is not checked: no authority issues it. Only quotes decide whether
- * an answer is believed, and secrets travel only sealed.
+ * Sends JSON to an enclave by POST and reads its JSON. The certificate is not checked, because no authority issues it. Only the quotes
+ * authenticate a response, and secrets are always sealed.
  */
 export const callPeer: CallPeer = async (url, path, body, timeoutMs = CALL_TIMEOUT_MS) => {
   const text = JSON.stringify(body)
@@ -34,7 +34,7 @@ export const callPeer: CallPeer = async (url, path, body, timeoutMs = CALL_TIMEO
   try {
     value = parseJson(answer)
   } catch {
-    throw new PeerError('peer_not_accepted', 'the answer is not JSON')
+    throw new PeerError('peer_not_accepted', 'the response is not JSON')
   }
   if (status === 200) return value
   const { error } = (value ?? {}) as { error?: { code?: unknown } }
@@ -62,16 +62,16 @@ async function post(url: URL, { body, timeoutMs }: Outgoing): Promise<{ status: 
     })
     return { status: response.statusCode ?? 0, answer: await readBounded(response, MAX_ANSWER_BYTES) }
   } catch (cause) {
-    if (isBodyTooLarge(cause)) throw new PeerError('peer_not_accepted', 'the answer is too large')
+    if (isBodyTooLarge(cause)) throw new PeerError('peer_not_accepted', 'the response is too large')
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'ABORT_ERR'
     const details = code === 'ABORT_ERR' ? 'not in time' : code
-    throw new PeerError('peer_unreachable', 'no answer from the enclave', { details, cause })
+    throw new PeerError('peer_unreachable', 'no response from the enclave', { details, cause })
   }
 }
 
-/** Reads an answer. Whatever is wrong with it is a fault of the enclave that sent it. */
+/** Parses a response. Every error is attributed to the enclave. */
 export function parseAnswer<Answer>(schema: Schema<Answer>, value: unknown): Answer {
   return parse(schema, value, (details) => {
-    return new PeerError('peer_not_accepted', 'not the answer of an enclave', { details })
+    return new PeerError('peer_not_accepted', 'not the response of an enclave', { details })
   })
 }

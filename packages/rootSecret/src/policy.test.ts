@@ -7,7 +7,7 @@ const measurement = Object.fromEntries(registers.map((name) => [name, '11'.repea
 const parse = (text: string, requirePlatforms = false) => parseRootSecretPolicy(text, { requirePlatforms })
 const policy = { measurements: [measurement], custodians: { threshold: 2, keys: [key('9'), key('a')] } }
 
-test('a policy is read, with its hash', () => {
+test('parses a policy, with its hash', () => {
   expect(parse(JSON.stringify(policy))).toEqual({
     policy,
     policyHash: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -21,7 +21,7 @@ test('its hash does not depend on order or white space', () => {
   expect(other).toEqual(one)
 })
 
-describe('refused', () => {
+describe('rejects', () => {
   const custodians = (changes: object) => ({ ...policy, custodians: { ...policy.custodians, ...changes } })
   const seventeen = Array.from({ length: 17 }, (_, index) => key(index.toString(16)))
   test.each<[string, unknown]>([
@@ -57,7 +57,7 @@ describe('refused', () => {
     })
   })
 
-  test('a policy for real silicon without platforms, by name', () => {
+  test('a policy for real hardware without platforms, by name', () => {
     expect(parse(JSON.stringify(policy), true)).toEqual({ faults: [expect.stringMatching(/^missing platforms/)] })
     expect(parse(JSON.stringify({ ...policy, platforms: [{ ppid: '11'.repeat(16) }] }), true)).toHaveProperty('policy')
   })

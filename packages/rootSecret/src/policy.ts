@@ -9,24 +9,24 @@ import {
 import { hashRootSecretPolicy, isHex, isPlainObject, parseStrictJson, toHex } from '@countersign/protocol/core'
 import { isX25519Key } from './sealing/x25519.ts'
 
-/** Which enclaves may hold the root secret, and who keeps the shares of its backup. Its hash is part of the configuration. */
+/** Which enclaves may have the root secret, and the custodians of its backup. Its hash is part of the configuration. */
 export type RootSecretPolicy = {
   measurements: readonly TdMeasurement[]
   statuses?: readonly TcbStatus[]
   minimumTcbEvaluationDataNumber?: number
-  /** Required unless the silicon is simulated. */
+  /** Required unless the hardware is simulated. */
   platforms?: readonly TdPlatform[]
   custodians: {
-    /** How many shares make the secret. */
+    /** The number of shares that reconstruct the secret. */
     threshold: number
-    /** X25519 keys, 32 bytes each; a custodian is known by its place. */
+    /** X25519 keys, 32 bytes each. A custodian is identified by its position. */
     keys: readonly string[]
   }
 }
 
 export type ParsedRootSecretPolicy = { policy: RootSecretPolicy; policyHash: string }
 
-/** One share must never be enough, and too many custodians could never be gathered. */
+/** One share must never be enough, and too many custodians could not be brought together. */
 const MIN_THRESHOLD = 2
 const MAX_CUSTODIANS = 16
 const MAX_BYTES = 262_144
@@ -40,8 +40,8 @@ const MEMBERS: Record<string, { isValid(value: unknown): boolean; isRequired?: b
 }
 
 /**
- * Reads a policy from its JSON text, or lists everything that is wrong with it. Set `requirePlatforms` for every policy that decides
- * who gets a real secret. Without a list of machines, a quoting key leaked from any TDX machine is enough to get it.
+ * Parses a policy from its JSON text, or lists all faults. Set `requirePlatforms` for every policy about a real secret: without a list of
+ * machines, a quoting key leaked from any TDX machine is enough to get it.
  */
 export function parseRootSecretPolicy(
   text: string,
@@ -54,7 +54,7 @@ export function parseRootSecretPolicy(
     return { faults: ['expected JSON without duplicate members'] }
   }
   if (!isPlainObject(value)) return { faults: ['expected an object'] }
-  // A misspelt member would silently let more enclaves in than was meant.
+  // Ignoring a misspelled member would silently admit more enclaves.
   const faults = Object.keys(value)
     .filter((name) => !Object.hasOwn(MEMBERS, name))
     .map((name) => `unknown member ${name}`)
@@ -71,12 +71,12 @@ export function parseRootSecretPolicy(
   return { policy: value as RootSecretPolicy, policyHash: toHex(hashRootSecretPolicy(value)) }
 }
 
-/** What a quote must satisfy. */
+/** The policy for a quote. */
 export function toQuotePolicy({ custodians: _, ...policy }: RootSecretPolicy): QuotePolicy {
   return policy
 }
 
-/** A register that is left out could hold anybody's code, which would then be given the secret. */
+/** An unchecked register could hold anyone's code, which would then get the secret. */
 function findOpenMeasurements({ measurements }: RootSecretPolicy): string[] {
   return measurements.flatMap((measurement, index) => {
     const open = findOpenRegisters(measurement)

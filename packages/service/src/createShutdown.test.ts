@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createShutdown } from './createShutdown.ts'
 
-test('what was added last stops first, one after the other', async () => {
+test('stops the last added first, one after the other', async () => {
   const shutdown = createShutdown()
   const order: string[] = []
   const add = (name: string) =>
@@ -16,7 +16,7 @@ test('what was added last stops first, one after the other', async () => {
   expect(order).toEqual(['server stops', 'server stopped', 'store stops', 'store stopped'])
 })
 
-test('what was added in one call stops together, and what was added before waits for all of it, even if one fails', async () => {
+test('stops those of one call together, and earlier ones after all of them, even if one fails', async () => {
   const shutdown = createShutdown()
   const order: string[] = []
   const slow = Promise.withResolvers<void>()
@@ -41,7 +41,7 @@ test('what was added in one call stops together, and what was added before waits
   expect(order).toEqual(['slow stops', 'quick', 'slow stopped', 'store'])
 })
 
-test('every stop runs even if one fails, and the failure comes out', async () => {
+test('runs every stop even if one fails, and rejects with the failure', async () => {
   const shutdown = createShutdown()
   const order: string[] = []
   shutdown.add(() => void order.push('first'))
@@ -51,7 +51,7 @@ test('every stop runs even if one fails, and the failure comes out', async () =>
   expect(order).toEqual(['third', 'first'])
 })
 
-test('several failures come out together', async () => {
+test('rejects with several failures together', async () => {
   const shutdown = createShutdown()
   shutdown.add(() => {
     throw new Error('one')
@@ -63,7 +63,7 @@ test('several failures come out together', async () => {
   })
 })
 
-test('it runs once, however often it is called', async () => {
+test('runs once, however often it is called', async () => {
   const shutdown = createShutdown()
   let count = 0
   shutdown.add(() => void count++)
@@ -72,7 +72,7 @@ test('it runs once, however often it is called', async () => {
   expect(count).toBe(1)
 })
 
-test('what is added while it runs is stopped too; afterwards it is refused', async () => {
+test('stops what is added while it runs, and throws for later additions', async () => {
   const shutdown = createShutdown()
   const order: string[] = []
   shutdown.add(() => void order.push('store'))
@@ -82,6 +82,6 @@ test('what is added while it runs is stopped too; afterwards it is refused', asy
   expect(() => shutdown.add(() => {})).toThrow('already')
 })
 
-test('with nothing to stop it is done', async () => {
+test('resolves with nothing to stop', async () => {
   await expect(createShutdown().run()).resolves.toBeUndefined()
 })

@@ -1,16 +1,17 @@
 export type Shutdown = {
   /**
-   * Remembers how to stop what was just started; what is added in one call stops together. Throws once everything has stopped: nobody
-   * would stop this.
+   * Adds functions that stop what was just started. Those of one call run together. After the shutdown has finished it throws, because they
+   * would
+   * never run.
    */
   add(...stops: (() => unknown)[]): void
-  /** Stops everything, what was added last first, one after the other. Further calls wait for the first. */
+  /** Runs all stop functions, the last added first, one after the other. Further calls wait for the first. */
   run(): Promise<void>
 }
 
 /**
- * Collects how to stop what a process starts, beside the place where it is started. Every stop runs, even if another fails; then
- * `run` rejects with the failure, or with an `AggregateError` of several.
+ * Collects stop functions where things are started. All of them run, even if one fails. Then `run` rejects with the failure, or with an
+ * `AggregateError` of several.
  *
  * @example
  * const shutdown = createShutdown()
@@ -25,7 +26,7 @@ export function createShutdown(): Shutdown {
   async function stopAll() {
     const failures: unknown[] = []
     for (let group = groups.pop(); group !== undefined; group = groups.pop()) {
-      // A function of its own makes a promise even of a stop that throws at once.
+      // An async function turns a synchronous throw into a rejection.
       for (const stopped of await Promise.allSettled(group.map(async (stop) => stop()))) {
         if (stopped.status === 'rejected') failures.push(stopped.reason)
       }

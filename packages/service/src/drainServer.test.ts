@@ -19,7 +19,7 @@ async function listen(answer = (response: ServerResponse) => void response.end('
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-test('answers a request that was sent on an idle connection just before the stop', async () => {
+test('responds to a request that was sent on an idle connection just before the stop', async () => {
   const { server, port } = await listen()
   const socket = connect(port, '127.0.0.1')
   stops.push(() => socket.destroy())
@@ -53,7 +53,7 @@ socket.on('error', (error) => (text += error.code))
 socket.on('close', () => parentPort.postMessage(text))
 `
 
-test('answers a request on a connection that the server has not accepted when the stop begins', async () => {
+test('responds to a request on a connection that the server has not accepted when the stop begins', async () => {
   const { server, port } = await listen()
   const sent = new Int32Array(new SharedArrayBuffer(4))
   const caller = new Worker(CALLER, { eval: true, workerData: { port, request: REQUEST, sent } })
@@ -66,7 +66,7 @@ test('answers a request on a connection that the server has not accepted when th
   await closed
 })
 
-test('ends the connection of an answer that is under way when the stop begins', async () => {
+test('ends the connection of a pending response when the stop begins', async () => {
   const begun = Promise.withResolvers<ServerResponse>()
   const { server, port } = await listen((response) => void begun.resolve(response))
   const answers = trackAnswers(server)
@@ -86,7 +86,7 @@ test('ends the connection of an answer that is under way when the stop begins', 
   expect(answers.size).toBe(0)
 })
 
-test('closes an idle connection in order, and takes no new one', async () => {
+test('closes an idle connection, and accepts no new one', async () => {
   const { server, port } = await listen()
   const socket = connect(port, '127.0.0.1')
   const failures: unknown[] = []

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 
-/** One turn of the event loop accepts a connection, one reads its request; the rest is margin. */
+/** One turn of the event loop accepts a connection, and one reads its request. The rest is margin. */
 const TURNS = 5
 /** How long `closeServer` waits for callers to close their connections. */
 const CLOSE_MS = 5_000
@@ -19,7 +19,7 @@ export async function drainServer(server: Server, answers: Iterable<ServerRespon
   for (let turn = 0; turn < TURNS; turn++) await setImmediate()
 }
 
-/** The answers of a server that are under way, for `closeServer`. */
+/** The pending responses of a server, for `closeServer`. */
 export function trackAnswers(server: Server): ReadonlySet<ServerResponse> {
   const answers = new Set<ServerResponse>()
   server.on('request', (_request, response) => {
@@ -30,8 +30,8 @@ export function trackAnswers(server: Server): ReadonlySet<ServerResponse> {
 }
 
 /**
- * Stops a server: it answers the requests that were sent before, then closes the connections, at the latest after five seconds. Callers
- * keep the connection of an answer that is not among `answers`, so the stop takes all of that time.
+ * Stops a server: it responds to the requests that were sent before, then closes the connections after at most five seconds. Responses that
+ * are not in `answers` keep their connection open, so then the stop takes all of that time.
  */
 export async function closeServer(server: Server, answers?: ReadonlySet<ServerResponse>): Promise<void> {
   await drainServer(server, answers)

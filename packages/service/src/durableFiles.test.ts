@@ -19,14 +19,14 @@ const cutPower = () => {
 describe('a new file', () => {
   const toFile = (text: string) => ({ path: join(folder, 'key'), text, mode: 0o600 })
 
-  test('has its mode, and nothing else is left in the folder', async () => {
+  test('has its mode, and no other file stays in the folder', async () => {
     await writeNewFile(toFile('secret'))
     expect(await readFile(join(folder, 'key'), 'utf8')).toBe('secret')
     expect((await stat(join(folder, 'key'))).mode & 0o777).toBe(0o600)
     expect(await readdir(folder)).toEqual(['key'])
   })
 
-  test('replaces none: of ten at once one is written, and stays', async () => {
+  test('replaces no file: of ten concurrent calls, one succeeds', async () => {
     const texts = Array.from({ length: 10 }, (_, index) => `secret ${index}`)
     const results = await Promise.allSettled(texts.map((text) => writeNewFile(toFile(text))))
     const written = texts.filter((_, index) => results[index]?.status === 'fulfilled')
@@ -36,7 +36,7 @@ describe('a new file', () => {
     expect(await readdir(folder)).toEqual(['key'])
   })
 
-  test('is on disk before it has its name, and its name before the call returns', async () => {
+  test('is on disk before it gets its name, and the name before the call returns', async () => {
     const syncs: [string, boolean][] = []
     await onSync((path) => void syncs.push([relative(folder, path), existsSync(join(folder, 'key'))]))
     await writeNewFile(toFile('secret'))
@@ -46,17 +46,17 @@ describe('a new file', () => {
     ])
   })
 
-  test('is not there if the power fails before it is on disk', async () => {
+  test('does not exist if the power fails before it is on disk', async () => {
     await onSync(cutPower)
     await expect(writeNewFile(toFile('secret'))).rejects.toThrow('power failure')
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('is tried without leaving anything: where it could not be written, linked or synced, the trial throws', async () => {
+  test('assertWritable leaves no file, and throws if writing, linking or syncing would fail', async () => {
     const path = join(folder, 'key')
     await assertWritable({ path })
     await expect(assertWritable({ path: join(folder, 'missing/key') })).rejects.toMatchObject({ code: 'ENOENT' })
-    // The link finds its name taken, by the draft.
+    // The draft already has the link's name.
     const random = (length: number) => new Uint8Array(length)
     await expect(assertWritable({ path, random })).rejects.toMatchObject({ code: 'EEXIST' })
     await onSync((synced) => (synced === dirname(path) ? cutPower() : undefined))
@@ -65,7 +65,7 @@ describe('a new file', () => {
   })
 })
 
-test('a new folder is for its owner alone, and its name is on disk, as are those of the new ones above it', async () => {
+test('a new folder is only for its owner, and its name and those of new parents are on disk', async () => {
   const synced: string[] = []
   await onSync((path) => void synced.push(relative(folder, path)))
   await createFolder(join(folder, 'a/b/c'))

@@ -6,14 +6,15 @@ type NewFile = {
   path: string
   text: string
   mode: number
-  /** For a name that nobody else has while the file is written. */
+  /** Makes the name of the draft unique. */
   random?: (length: number) => Uint8Array
 }
 
 /**
- * Creates a file that is whole and on disk when this returns: written and synced under another name, then linked. Of two
- * processes that start at once one creates it, a crash leaves all or nothing under its name, perhaps
- * with a draft beside it that has the same text, and no file is replaced (`EEXIST`). Needs a file system with hard links.
+ * Creates a file that is complete and on disk when this returns: written and synced under another name, then linked. If two processes start
+ * at
+ * once, only one creates it. A crash leaves the whole file or none, perhaps with a draft of the same text next to it. Never replaces a file
+ * (`EEXIST`). Needs a file system with hard links.
  *
  * @example
  * await writeNewFile({ path: 'key.json', text, mode: 0o600 })
@@ -23,7 +24,7 @@ export async function writeNewFile(file: NewFile): Promise<void> {
   await syncFolder(dirname(file.path))
 }
 
-/** Throws where `writeNewFile` would: it takes the same steps, with another name in place of the file's. Not all file systems have links. */
+/** Throws if `writeNewFile` would: it takes the same steps with another name. Not all file systems have hard links. */
 export async function assertWritable(file: Pick<NewFile, 'path' | 'random'>): Promise<void> {
   await withDraft({ ...file, text: '', mode: 0o600 }, async (draft) => {
     const linked = toDraftPath(file)
@@ -33,7 +34,7 @@ export async function assertWritable(file: Pick<NewFile, 'path' | 'random'>): Pr
   await syncFolder(dirname(file.path))
 }
 
-/** Makes a folder for its owner alone, and those above it that are missing. The names of those that it made are on disk when this returns. */
+/** Creates a folder for its owner only, with all missing parents. Their names are on disk when this returns. */
 export async function createFolder(path: string): Promise<void> {
   const folder = resolve(path)
   const first = await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -41,7 +42,7 @@ export async function createFolder(path: string): Promise<void> {
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made))
 }
 
-/** A name in a folder lasts when the folder is synced, not the file. */
+/** A new name is durable only after syncing its folder. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {

@@ -20,7 +20,7 @@ test('RFC 8032 §7.1, test 1', () => {
   expect(isEd25519Signature(publicKey, signature, new Uint8Array())).toBe(true)
 })
 
-test('a seed of another length is refused', () => {
+test('rejects a seed of another length', () => {
   expect(() => createEd25519Signer(randomBytes(31))).toThrow()
 })
 
@@ -28,7 +28,7 @@ describe.each([
   ['libsodium', isSignatureBySodium],
   ['OpenSSL', isSignatureByOpenSsl],
 ])('%s', (_, isSignature) => {
-  test('judges as the protocol does what both sign', () => {
+  test('gives the protocol’s result for signatures by both', () => {
     for (let round = 0; round < 50; round++) {
       const own = randomBytes(32)
       const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8, own]), format: 'der', type: 'pkcs8' })
@@ -46,9 +46,9 @@ describe.each([
     }
   })
 
-  test('a key of small order, or in another encoding, fits no signature', () => {
+  test('rejects every signature under a key of small order, or in another encoding', () => {
     const one = Buffer.from(`01${'00'.repeat(31)}`, 'hex')
-    // One more than the field's prime: 1 again.
+    // One more than the field's prime: another encoding of 1.
     const oneAgain = Buffer.from(`ee${'ff'.repeat(30)}7f`, 'hex')
     const noPoint = Buffer.from(`02${'00'.repeat(31)}`, 'hex')
     for (const key of [one, oneAgain, noPoint, Buffer.alloc(32), Buffer.alloc(32, 0xff)]) {
@@ -58,7 +58,7 @@ describe.each([
     }
   })
 
-  test('a scalar that is not reduced is refused: RFC 8032 §5.1.7', () => {
+  test('rejects a scalar that is not reduced: RFC 8032 §5.1.7', () => {
     const message = Buffer.from('anything')
     const signature = createEd25519Signer(seed).sign(message)
     const order = 2n ** 252n + 27742317777372353535851937790883648493n
@@ -68,7 +68,7 @@ describe.each([
     expect(isSignature(publicKey, Buffer.concat([signature.subarray(0, 32), high]), message)).toBe(false)
   })
 
-  test('bytes of another length are no key and no signature', () => {
+  test('rejects keys and signatures of another length', () => {
     const message = Buffer.from('anything')
     const signature = createEd25519Signer(seed).sign(message)
     for (const wrong of [new Uint8Array(), signature.subarray(1), Buffer.concat([signature, Buffer.of(0)])]) {

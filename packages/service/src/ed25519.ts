@@ -10,12 +10,12 @@ type Sodium = {
   crypto_sign_verify_detached(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean
 }
 
-// Without declarations of its own.
+// The package has no type declarations.
 const sodium: Sodium = createRequire(import.meta.url)('sodium-native')
 
 type Ed25519Signer = { publicKey: Uint8Array; sign(message: Uint8Array): Uint8Array }
 
-/** Ed25519 by the key of a 32-byte seed (RFC 8032). */
+/** Signs with the Ed25519 key of a 32-byte seed (RFC 8032). */
 export function createEd25519Signer(seed: Uint8Array): Ed25519Signer {
   const publicKey = new Uint8Array(sodium.crypto_sign_PUBLICKEYBYTES)
   const secretKey = Buffer.alloc(sodium.crypto_sign_SECRETKEYBYTES)
@@ -35,5 +35,5 @@ export const isSignatureBySodium: IsEd25519Signature = (publicKey, signature, me
   signature.length === sodium.crypto_sign_BYTES &&
   sodium.crypto_sign_verify_detached(signature, message, publicKey)
 
-/** The faster of the two, as measured: decision 8. */
+/** The faster implementation: decision 8. */
 export const isEd25519Signature = process.arch === 'arm64' ? isSignatureByOpenSsl : isSignatureBySodium

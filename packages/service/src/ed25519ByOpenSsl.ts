@@ -2,24 +2,25 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { isEd25519Key, toHex } from '@countersign/protocol/core'
 
 /**
- * Whether an Ed25519 signature holds under a key. False for a key of small order or in another than its canonical encoding, and for
- * bytes of another length. In the order of the protocol's own `verifyEd25519`, in whose place it may stand.
+ * Verifies an Ed25519 signature. False for a key of small order or not in canonical encoding, and for bytes of another length. Can replace
+ * the
+ * protocol's `verifyEd25519`: the parameters are the same.
  */
 export type IsEd25519Signature = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean
 
-/** DER SubjectPublicKeyInfo of Ed25519 (RFC 8410 §4), less the key. */
+/** DER SubjectPublicKeyInfo of Ed25519 (RFC 8410 §4), without the key. */
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 const MAX_KEYS = 1024
 const keys = new Map<string, KeyObject | undefined>()
 
-/** OpenSSL itself would take a key of small order. */
+/** OpenSSL itself accepts keys of small order. */
 function importKey(publicKey: Uint8Array): KeyObject | undefined {
   const name = toHex(publicKey)
   if (keys.has(name)) return keys.get(name)
   const key = isEd25519Key(publicKey)
     ? createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' })
     : undefined
-  // The oldest goes: strangers who send many keys must not push out all that are in use at one time.
+  // Evicts the oldest, so that third parties with many keys can't evict all keys in use at once.
   for (const oldest of keys.keys()) {
     if (keys.size < MAX_KEYS) break
     keys.delete(oldest)

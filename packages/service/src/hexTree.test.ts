@@ -7,7 +7,7 @@ const leaves = Array.from({ length: 300 }, (_, index) => hashTreeLeaf(Uint8Array
 const hex = leaves.map(toHex)
 
 describe('hashes of trees in hex', () => {
-  test('they are those of the protocol', () => {
+  test('equal the protocol’s', () => {
     for (const entry of [new Uint8Array(), new Uint8Array(57).fill(0xab), new Uint8Array(300)]) {
       expect(hashLeaf(toHex(entry))).toBe(toHex(hashTreeLeaf(entry)))
     }
@@ -25,11 +25,11 @@ describe('hashes of trees in hex', () => {
     expect(() => hashNode(left, right)).toThrow('a hash is not hex of 32 bytes')
   })
 
-  test.each(['zz', '0', '00 0', '000'])('what is no hex is no entry: %s', (entry) => {
+  test.each(['zz', '0', '00 0', '000'])('rejects an entry that is not hex: %s', (entry) => {
     expect(() => hashLeaf(entry)).toThrow('an entry is not hex')
   })
 
-  test('no tree begins with hashes of another size, or grows beyond what is counted', () => {
+  test('rejects a start with hashes of another size, and growth beyond the maximum', () => {
     expect(() => createTreeEdge({ size: 1, hashes: [] })).toThrow('another number of hashes')
     expect(() => createTreeEdge({ size: 2, hashes: hex.slice(0, 2) })).toThrow('another number of hashes')
     const full = createTreeEdge({ size: Number.MAX_SAFE_INTEGER, hashes: hex.slice(0, 53) })
@@ -47,20 +47,20 @@ describe('hashes of trees in hex', () => {
       })
       for (const leaf of hex.slice(start)) edge.append(leaf)
       expect([edge.size, edge.computeRoot()]).toEqual([300, toHex(hashTree(leaves))])
-      // The tree of 300 leaves has 300 + 150 + 75 + 37 + 18 + 9 + 4 + 2 + 1 nodes that are complete.
+      // The tree of 300 leaves has 300 + 150 + 75 + 37 + 18 + 9 + 4 + 2 + 1 complete nodes.
       const known = [1, 2, 4, 8, 16, 32].reduce((sum, width) => sum + Math.floor(start / width), 0)
       expect(new Set(told).size).toBe(596 - known)
     }
   })
 
-  test('the tree that it goes on from does not change', () => {
+  test('does not change the tree that it continues', () => {
     const before = createTreeEdge({ size: 0, hashes: [] })
     before.append(hex[0] as string)
     createTreeEdge(before).append(hex[1] as string)
     expect([before.size, before.computeRoot()]).toEqual([1, hex[0]])
   })
 
-  test('the root of no leaves is that of RFC 6962, and what is no leaf is not appended', () => {
+  test('the root of no leaves is that of RFC 6962, and other leaves are rejected', () => {
     const edge = createTreeEdge({ size: 0, hashes: [] })
     expect(edge.computeRoot()).toBe(createHash('sha256').digest('hex'))
     expect(() => edge.append('00')).toThrow('a leaf is not hex of 32 bytes')

@@ -2,14 +2,15 @@ import { hash } from 'node:crypto'
 import { isHex } from '@countersign/protocol/core'
 
 /*
- * Trees of RFC 6962 §2.1 whose hashes are hex, by Node's SHA-256. The protocol's own are of bytes, for browsers too, and take twice the time or
- * more: this is for what is done for each signature of a user.
+ * Trees of RFC 6962 §2.1 with hashes in hex, computed with Node's SHA-256. For the work per signature: the protocol's trees of bytes also run
+ * in
+ * browsers, and take at least twice the time.
  */
 
 /** SHA-256(0x00 ‖ entry). */
 export function hashLeaf(entry: string): string {
   const preimage = Buffer.from(`00${entry}`, 'hex')
-  // Node reads hex up to the first character that is none.
+  // Node parses hex up to the first other character.
   if (2 * preimage.length !== entry.length + 2) throw new Error('an entry is not hex')
   return hash('sha256', preimage, 'hex')
 }
@@ -19,14 +20,14 @@ const isHash = (value: unknown) => isHex(value, 32)
 
 /** SHA-256(0x01 ‖ left ‖ right). */
 export function hashNode(left: string, right: string): string {
-  // What is no hex, or too short, would leave bytes of another node there.
+  // Invalid or short hex would leave bytes of an earlier node in the buffer.
   if (!isHash(left) || !isHash(right)) throw new Error('a hash is not hex of 32 bytes')
   NODE.write(left, 1, 'hex')
   NODE.write(right, 33, 'hex')
   return hash('sha256', NODE, 'hex')
 }
 
-/** A tree that grows, known by the roots of its complete subtrees alone. */
+/** A growing tree, stored as the roots of its complete subtrees. */
 export type TreeEdge = {
   readonly size: number
   append(leaf: string): void
@@ -35,7 +36,7 @@ export type TreeEdge = {
   readonly hashes: readonly string[]
 }
 
-/** Goes on from a tree of this size. `onNode` is called for each node that becomes complete, leaves included. */
+/** Continues a tree of this size. `onNode` is called for each node that becomes complete, including leaves. */
 export function createTreeEdge(
   start: { size: number; hashes: readonly string[] },
   onNode: (level: number, index: number, hash: string) => void = () => {},
@@ -54,7 +55,7 @@ export function createTreeEdge(
       let node = leaf
       let [level, index] = [0, size]
       onNode(level, index, node)
-      // Each subtree of the same height on the left is completed by what has come.
+      // Merges subtrees of equal height.
       while (index % 2 === 1) {
         node = hashNode(hashes.pop() as string, node)
         level += 1
@@ -68,7 +69,7 @@ export function createTreeEdge(
   }
 }
 
-/** Of a number that may have more than 32. */
+/** Works for more than 32 bits. */
 function countBits(size: number): number {
   return size.toString(2).replaceAll('0', '').length
 }

@@ -1,4 +1,4 @@
-/** One line of a log: a fixed sentence in the past tense, and fields chosen one by one, so that no secret gets in by accident. */
+/** One log line: a constant sentence in the past tense, and single fields, so that no secret is logged by accident. */
 export type LogLine = { msg: string } & Record<string, string | number | boolean | undefined>
 
 /** JSON lines. */

@@ -1,7 +1,7 @@
-/** On every answer of a service that runs on simulated silicon. */
+/** In every response of a service on simulated hardware. */
 export const SILICON_HEADER = 'countersign-silicon'
 export const MOCK = 'MOCK'
 
-/** What every page of a staging says first. */
+/** At the top of every staging page. */
 export const MOCK_SENTENCE =
-  'MOCK: simulated silicon, for rehearsals. Nothing here proves anything about hardware, and nothing of worth belongs here.'
+  'MOCK: simulated hardware, for testing only. Nothing here proves anything about real hardware. Don’t use real funds.'

@@ -9,7 +9,7 @@ const OPTIONS = {
 const parse = (...args: string[]) => parseArguments(args, OPTIONS)
 
 describe('the command line of a program', () => {
-  test('options are as given, or the defaults', () => {
+  test('returns the given options, or the defaults', () => {
     expect(parse('--verbose')).toMatchObject({ kind: 'run', values: { port: '1', verbose: true }, positionals: [] })
   })
 
@@ -35,7 +35,7 @@ describe('the command line of a program', () => {
     else expect(parsed.fault).toMatch(fault)
   })
 
-  test('words are taken where the program takes them', () => {
+  test('accepts positional arguments if the program allows them', () => {
     const parsed = parseArguments(['one', '--verbose', 'two'], OPTIONS, { takesPositionals: true })
     expect(parsed).toMatchObject({ kind: 'run', positionals: ['one', 'two'] })
   })

@@ -8,14 +8,14 @@ type Parsed<Options extends ParseArgsOptionsConfig> = ReturnType<
 export type ParsedArguments<Options extends ParseArgsOptionsConfig> =
   | { kind: 'run'; values: Parsed<Options>['values']; positionals: readonly string[] }
   | { kind: 'help' }
-  /** What is wrong, with a hint, in one line. */
+  /** The fault with a hint, in one line. */
   | { kind: 'fault'; fault: string }
 
 const HELP = { help: { type: 'boolean', short: 'h' } } as const
 
 /**
- * The command line of any of our programs. `--help` and `-h` are options of all of them, and win over the rest; an option that is not
- * known, or lacks its value, is a fault that names it.
+ * Parses a command line. `--help` and `-h` always exist and take precedence. An unknown option or a missing value is a fault that names the
+ * option.
  *
  * @example
  * const parsed = parseArguments(process.argv.slice(2), { port: { type: 'string' } })
@@ -31,7 +31,7 @@ export function parseArguments<const Options extends ParseArgsOptionsConfig>(
     return { kind: 'run', values: parsed.values as Parsed<Options>['values'], positionals: parsed.positionals }
   } catch (error) {
     if (!(error instanceof TypeError && 'code' in error)) throw error
-    // Node adds hints for programmers after the first sentence.
+    // After the first sentence, Node adds hints for programmers.
     const reason = error.message.split(/\.\s/)[0] ?? error.message
     return { kind: 'fault', fault: `${reason}. ${toHint(reason, Object.keys(options))}` }
   }

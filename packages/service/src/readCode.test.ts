@@ -4,7 +4,7 @@ import { readCauseCode, readCode } from './readCode.ts'
 
 const coded = Object.assign(new Error('no such file'), { code: 'ENOENT' })
 
-test('readCode: the code of an error, if it is a text', async () => {
+test('readCode returns the code of an error, if it is a string', async () => {
   expect(readCode(coded)).toBe('ENOENT')
   expect(readCode(await readFile(import.meta.dirname).catch((error: unknown) => error))).toBe('EISDIR')
   // A DOMException has a number.
@@ -14,7 +14,7 @@ test('readCode: the code of an error, if it is a text', async () => {
   }
 })
 
-test('readCauseCode: the code of the cause, and of nothing else', () => {
+test('readCauseCode returns only the code of the cause', () => {
   expect(readCauseCode(new TypeError('fetch failed', { cause: coded }))).toBe('ENOENT')
   for (const error of [coded, new Error('plain', { cause: 'ENOENT' }), { cause: coded }, null, undefined]) {
     expect(readCauseCode(error)).toBeUndefined()

@@ -11,7 +11,7 @@ import {
   refuseMisspelt,
 } from './readEnv.ts'
 
-/** Runs a reader on the setting NAME and answers its value with the faults. */
+/** Runs a reader on the setting NAME, and returns its value with the faults. */
 function read<Value>(text: string | undefined, reader: (env: { NAME?: string }, fault: Fault) => Value) {
   const faults: string[] = []
   const value = reader(
@@ -59,7 +59,7 @@ describe('readInteger', () => {
     },
   )
 
-  test('as many digits as the greatest has', () => {
+  test('accepts as many digits as the maximum has', () => {
     const chain = (text: string) =>
       read(text, (env, fault) => readInteger(env, 'NAME', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault))
     for (const value of [999_999_999, 1_000_000_000, 11_155_111_155, Number.MAX_SAFE_INTEGER]) {
@@ -70,7 +70,7 @@ describe('readInteger', () => {
     }
   })
 
-  test('a setting may have no fallback', () => {
+  test('accepts a setting without a fallback', () => {
     const port = (text?: string) =>
       read(text, (env, fault) => readInteger(env, 'NAME', { fallback: undefined, min: 0, max: 65_535 }, fault))
     expect(port()).toEqual({ value: undefined, faults: [] })
@@ -112,7 +112,7 @@ describe('readSecret', () => {
   })
 })
 
-test('findUnmeasured names what brings code or trust in', () => {
+test('findUnmeasured lists variables that load code or change trust', () => {
   const bad = [
     'LD_PRELOAD',
     'LD_AUDIT',
@@ -132,7 +132,7 @@ test('findUnmeasured names what brings code or trust in', () => {
   expect(findUnmeasured({ NODE_OPTIONS: undefined })).toEqual([])
 })
 
-test('readList cuts at commas, and leaves white space and empty items out', () => {
+test('readList splits at commas, without white space and empty items', () => {
   expect(readList('a, b ,,c,')).toEqual(['a', 'b', 'c'])
   expect(readList('')).toEqual([])
   expect(readList(undefined)).toEqual([])
@@ -200,7 +200,7 @@ describe('refuseMisspelt', () => {
     expect(faultsOf(name)).toEqual([`${name}: unknown; did you mean ${meant}?`])
   })
 
-  test('what is ours, and what is somebody else’s, passes', () => {
+  test('accepts our settings and other programs’ variables', () => {
     const others = [
       'PATH',
       'HOSTNAME',

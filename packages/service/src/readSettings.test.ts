@@ -17,13 +17,13 @@ function faultsOf(act: () => unknown): readonly string[] {
 }
 
 describe('the settings of a service', () => {
-  test('without --config they are the environment, and no file is read', () => {
+  test('come from the environment without --config, and no file is read', () => {
     const env = { PORT: '1', NODE_ENV: 'production' }
     const readFile = () => expect.fail('read a file')
     expect(readSettings({ env, configFile: undefined, readFile })).toBe(env)
   })
 
-  test('with it they are the lines of the file, as they stand; what is no setting stays in the environment', () => {
+  test('come from the lines of the file with --config; other variables stay in the environment', () => {
     const text = [
       'PORT=8080',
       '',
@@ -70,25 +70,25 @@ describe('the settings of a service', () => {
     expect(faultsOf(() => read(`HOST=a\n${line}\n`))).toEqual([`line 2: ${fault}`])
   })
 
-  test('a name twice is refused, with the same value too; all faults are told at once, and no value is', () => {
+  test('rejects duplicate names, also with the same value; reports all faults at once, without values', () => {
     const faults = faultsOf(() => read('HOST=secret\nHOST=secret\nPROT=secret\nsecret\nPORT="secret"'))
     expect(faults.map((fault) => fault.slice(0, 6))).toEqual(['line 2', 'line 3', 'line 4', 'line 5'])
     expect(faults[0]).toBe('line 2: duplicate setting HOST')
     expect(faults.join()).not.toContain('secret')
   })
 
-  test('a setting in the environment and in the file is refused, also where both say the same; in one of them it counts', () => {
+  test('rejects a setting in both the environment and the file, even if they agree', () => {
     const env = { PORT: '1', OIDC_MINE_ISSUER: 'x', HOST: '' }
     expect(faultsOf(() => read('PORT=1\nHOST=a\nOIDC_MINE_ISSUER=y', env))).toEqual([
       'PORT: set in the environment and in settings',
       'OIDC_MINE_ISSUER: set in the environment and in settings',
     ])
     expect(faultsOf(() => read('PORT=', env))).toEqual(['PORT: set in the environment and in settings'])
-    // Empty counts as unset, as everywhere.
+    // Empty counts as unset.
     expect(read('HOST=a', env)).toEqual({ ...env, HOST: 'a' })
   })
 
-  test('in production there is no file: it would be a way round the launcher', () => {
+  test('rejects a file in production, where it would bypass the launcher', () => {
     const readFile = () => expect.fail('read a file')
     const env = { NODE_ENV: 'production' }
     expect(faultsOf(() => readSettings({ env, configFile: 'settings', readFile }))).toEqual([
@@ -96,7 +96,7 @@ describe('the settings of a service', () => {
     ])
   })
 
-  test('a file that cannot be read is named', () => {
+  test('names a file that cannot be read', () => {
     const readFile = () => {
       throw new Error('ENOENT')
     }
@@ -105,10 +105,10 @@ describe('the settings of a service', () => {
     ])
   })
 
-  test('.env.example is such a file', () => {
+  test('.env.example is a valid settings file', () => {
     const template = readFileSync(join(import.meta.dirname, '../../../.env.example'), 'utf8')
     expect(read(template)).toMatchObject({ MOCK_ATTESTATION: 'true' })
-    // With every remark that is a setting taken in, too.
+    // With all settings in comments, too.
     const all = new Map([...template.matchAll(/^#? ?([A-Z][A-Z0-9_]*)=/gm)].map(([, name = '']) => [name, `${name}=x`]))
     expect(Object.keys(read([...all.values()].join('\n')))).toHaveLength(all.size)
   })

@@ -50,7 +50,7 @@ function parseSettings(text: string): Record<string, string> {
   return Object.fromEntries(settings)
 }
 
-/** Operators choose the ids in `OIDC_<ID>_…`. */
+/** Operators choose the IDs in `OIDC_<ID>_…`. */
 function isSettingName(name: string): boolean {
   return settingNames.includes(name) || /^OIDC_[A-Z0-9]+_[A-Z0-9_]+$/.test(name)
 }

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { LogLine } from './log.ts'
 import { type RunProgramDeps, runProgram } from './runProgram.ts'
 
-/** A program on a process that only notes what is done to it. */
+/** A program in a process that only records calls. */
 async function run(args: string[], env: Record<string, string> = {}) {
   const lines: LogLine[] = []
   const add = (line: LogLine) => void lines.push(line)
@@ -41,7 +41,7 @@ test('without arguments it runs with its environment', async () => {
   expect(await run([], { PORT: '1' })).toMatchObject({ exitCode: 0, started: { PORT: '1' }, stdout: '', stderr: '' })
 })
 
-test('--help says how to use it, and starts nothing', async () => {
+test('--help shows the usage, and starts nothing', async () => {
   const { stdout, exitCode, started } = await run(['--help'])
   expect(stdout).toMatch(/^usage: npm run example -- .*Does nothing\..*--config FILE.*Example: npm run example/s)
   expect([exitCode, started]).toEqual([0, undefined])
@@ -51,14 +51,14 @@ test.each([
   [['--conf', 'x'], 'Did you mean --config?'],
   [['.env'], "Unexpected argument '.env'"],
   [['--config'], '--config'],
-])('%j: said, with the usage, and 2', async (args, words) => {
+])('%j: shows the fault and the usage, and exits with 2', async (args, words) => {
   const { stdout, stderr, exitCode, started } = await run(args)
   expect(stderr).toContain(words)
   expect(stderr).toContain('usage: npm run example')
   expect([stdout, exitCode, started]).toEqual(['', 2, undefined])
 })
 
-test('--config FILE: it runs with the settings of the file; faults in it are logged one by one, and end it with 1', async () => {
+test('--config FILE: runs with the settings of the file; logs its faults one by one, and exits with 1', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-settings-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'settings')

@@ -41,7 +41,7 @@ test('two signals stop it once', async () => {
   expect(stopped).toEqual(['SIGTERM'])
 })
 
-test('further signals while it stops are heard and ignored: nothing cuts the calls under way', async () => {
+test('ignores further signals while it stops, so pending calls finish', async () => {
   const { deps, process } = createFakes()
   const { promise, resolve } = Promise.withResolvers<void>()
   const stopped: string[] = []
@@ -51,7 +51,7 @@ test('further signals while it stops are heard and ignored: nothing cuts the cal
       return promise
     },
   }))
-  // What nobody listens to would end a real process.
+  // Without a listener, the signal would end a real process.
   for (const signal of ['SIGTERM', 'SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT']) expect(process.emit(signal)).toBe(true)
   await settle()
   expect(stopped).toEqual(['SIGTERM'])
@@ -61,7 +61,7 @@ test('further signals while it stops are heard and ignored: nothing cuts the cal
   expect(process.exitCode).toBeUndefined()
 })
 
-test('a signal while it starts stops it when it has started', async () => {
+test('a signal during the start stops it when it has started', async () => {
   const { deps, process } = createFakes()
   const { promise, resolve } = Promise.withResolvers<RunningService>()
   const stopped: string[] = []
@@ -75,7 +75,7 @@ test('a signal while it starts stops it when it has started', async () => {
   expect(stopped).toEqual(['SIGTERM'])
 })
 
-test('one that cannot start reports why and ends with 1, a signal before it or not', async () => {
+test('one that cannot start reports why and ends with 1, with or without a signal before', async () => {
   for (const signals of [[], ['SIGTERM']]) {
     const { deps, lines, process } = createFakes()
     const { promise, reject } = Promise.withResolvers<RunningService>()
@@ -89,7 +89,7 @@ test('one that cannot start reports why and ends with 1, a signal before it or n
   }
 })
 
-test('one that throws before it returns a promise is reported alike', async () => {
+test('one that throws synchronously is reported too', async () => {
   const { deps, lines, process } = createFakes()
   await runService(deps, () => {
     throw new Error('no database')
@@ -98,14 +98,14 @@ test('one that throws before it returns a promise is reported alike', async () =
   expect(process.exitCode).toBe(1)
 })
 
-test('the code of a cause is told, its words are not', async () => {
+test('reports the code of a cause, but not its message', async () => {
   const { deps, lines } = createFakes()
   const cause = Object.assign(new Error('password authentication failed for user "x"'), { code: '28P01' })
   await runService(deps, () => Promise.reject(new Error('the database is unavailable', { cause })))
   expect(lines).toEqual(['error Could not start: the database is unavailable (28P01)'])
 })
 
-test('faults of the configuration are reported one by one', async () => {
+test('reports faults of the configuration one by one', async () => {
   const { deps, lines, process } = createFakes()
   await runService(deps, () =>
     Promise.reject(new ConfigError(['PORT', 'HOST'].map((setting) => ({ setting, problem: 'odd', fix: '' })))),
@@ -114,7 +114,7 @@ test('faults of the configuration are reported one by one', async () => {
   expect(process.exitCode).toBe(1)
 })
 
-test('one that cannot go on reports why and ends with 1', async () => {
+test('one that cannot continue reports why and ends with 1', async () => {
   const { deps, lines, process } = createFakes()
   const { promise: ended, reject } = Promise.withResolvers<never>()
   await runService(deps, async () => ({ stop: async () => {}, ended }))
@@ -125,7 +125,7 @@ test('one that cannot go on reports why and ends with 1', async () => {
   expect(process.exitCode).toBe(1)
 })
 
-test('one that fails to stop reports it and leaves 1', async () => {
+test('one that fails to stop reports it and sets the exit code 1', async () => {
   const { deps, lines, process } = createFakes()
   await runService(deps, async () => ({ stop: () => Promise.reject(new Error('stuck')) }))
   process.emit('SIGTERM')
@@ -134,7 +134,7 @@ test('one that fails to stop reports it and leaves 1', async () => {
   expect(process.exitCode).toBe(1)
 })
 
-test('each reason is named where several parts fail to stop', async () => {
+test('names each reason if several parts fail to stop', async () => {
   const { deps, lines, process } = createFakes()
   const failures = [new Error('the store is stuck'), new AggregateError([new Error('one'), new Error('two')])]
   const stop = () => Promise.reject(new AggregateError(failures, '2 parts could not be stopped'))

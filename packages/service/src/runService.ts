@@ -3,25 +3,25 @@ import { readCauseCode } from './readCode.ts'
 import { ConfigError, describeFault } from './readEnv.ts'
 
 export type RunningService = {
-  /** Called once, with the signal that the process got. */
+  /** Called once, with the received signal. */
   stop(signal: string): Promise<void>
-  /** Rejects when the service cannot go on; then the process ends at once. */
+  /** Rejects if the service can't continue. Then the process ends at once. */
   ended?: Promise<unknown>
 }
 
 export type RunServiceDeps = {
   log: Log
-  /** The process that runs it; its own by default. */
+  /** Default: the current process. */
   process?: Pick<NodeJS.Process, 'on' | 'exit' | 'exitCode'>
 }
 
 /**
- * Runs a service until SIGTERM or SIGINT; further signals while it stops have no effect. A service that cannot start, or cannot go on, reports why and ends the process with 1; one
- * that fails to stop in order reports it and leaves the exit code 1.
+ * Runs a service until SIGTERM or SIGINT. Ignores further signals during the stop. If the service can't start or continue, reports the reason
+ * and ends the process with 1. If stopping fails, reports it and sets the exit code 1.
  */
 export async function runService(deps: RunServiceDeps, start: () => Promise<RunningService>): Promise<void> {
   const { log, process = globalThis.process } = deps
-  // A function of its own makes a promise even of a start that throws at once.
+  // An async function turns a synchronous throw into a rejection.
   const starting = (async () => start())()
   let isStopping = false
   async function stop(signal: string) {
@@ -35,10 +35,11 @@ export async function runService(deps: RunServiceDeps, start: () => Promise<Runn
       process.exitCode = 1
     }
   }
-  // From the first moment: a service that gets a signal while it starts stops when it has started. And for good: without a listener a
-  // second signal would end the process at once, and cut the calls that the stop is waiting for.
+  // Listens from the start: after a signal during the start, the service stops when it has started. The listener stays, because a second
+  // signal
+  // would otherwise end the process and cut off pending calls.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
-  // At once: what is open already must not keep the process alive.
+  // Ends the process at once, because open handles would keep it alive.
   const giveUp = (msg: string) => (error: unknown) => {
     if (error instanceof ConfigError)
       for (const each of error.faults) log.error({ msg: 'Refused to start', fault: describeFault(each) })
@@ -50,7 +51,7 @@ export async function runService(deps: RunServiceDeps, start: () => Promise<Runn
   running?.ended?.catch(giveUp('Could not go on'))
 }
 
-/** Of several failures together, each reason. Of what caused one only its code: the words of a driver may hold anything. */
+/** The reasons of several failures. Of their causes only the codes, because a driver's messages may contain anything. */
 function toReason(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   if (!(error instanceof AggregateError)) return `${error.message}${toCauseCode(error)}`

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../../..')
 
-/** A service whose one call is answered when its input says so. */
+/** A service with one call, which ends when its input says so. */
 const SERVICE = `
 import { createServer } from 'node:http'
 import { runService } from '@countersign/service'
@@ -28,7 +28,7 @@ await runService({ log }, async () => {
 })
 `
 
-/** What `npm run` starts a service with, when all is set up. It says when it has passed a signal on. */
+/** The command that `npm run` uses to start a service. It reports when it has forwarded a signal. */
 const NPM_RUN = `
 import { runCommand } from './scripts/bootstrap/runCommand.mjs'
 const ended = runCommand({ path: process.execPath }, process.execPath, process.argv.slice(1))
@@ -44,8 +44,8 @@ afterEach(() => void child?.kill('SIGKILL'))
 test.each([
   ['started by itself', direct, false],
   ['started as npm run does', ['--input-type=module', '-e', NPM_RUN, '--', ...direct], true],
-])('signals to the process group of a service %s do not cut the call under way', async (_, args, isPassedOn) => {
-  // Detached: its group is its own, and not that of this test.
+])('signals to the process group of a service %s do not cut off the pending call', async (_, args, isPassedOn) => {
+  // Detached, so that it has a separate process group.
   const started = spawn(process.execPath, args, { cwd: root, detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
   child = started
   const lines = createInterface({ input: started.stdout })[Symbol.asyncIterator]()
@@ -68,7 +68,7 @@ test.each([
   signalGroup('SIGTERM')
   await untilSaid(['stopping', ...(isPassedOn ? ['passed SIGTERM'] : [])])
   for (const signal of ['SIGTERM', 'SIGTERM', 'SIGINT', 'SIGINT'] as const) signalGroup(signal)
-  // One that is passed on late would meet a process that has ended its work and handles none any more.
+  // A signal that is forwarded late would reach a process that has finished and handles none.
   if (isPassedOn) await untilSaid(['passed SIGINT'])
   started.stdin.write('go')
   expect(await answer).toBe('answered')

@@ -11,11 +11,11 @@ test.each([11155111, 17000, 560048, 84532, 11155420, 421614, 31337, 1337])('%s i
   expect(toFaults([id])).toEqual([])
 })
 
-test.each([1, 10, 56, 137, 8453, 42161, 0, -1, 1.5])('%s is not', (id) => {
+test.each([1, 10, 56, 137, 8453, 42161, 0, -1, 1.5])('%s is not a test network', (id) => {
   expect(toFaults([id])).toHaveLength(1)
 })
 
-test('each real chain of a setting is a fault that names those that will do', () => {
+test('each real chain in a setting is a fault that lists the allowed ones', () => {
   const faults = toFaults([31337, 1, 8453])
   expect(faults).toHaveLength(2)
   expect(faults[0]).toContain(`CHAIN_ID: expected a test network in staging (${testChainIds.join(', ')}), got 1`)

@@ -1,7 +1,7 @@
 import { chains } from '@countersign/protocol/core'
 import type { Env, Fault } from './readEnv.ts'
 
-/** Test networks, by id: the only chains that a service on simulated hardware may sign for or publish to. */
+/** Test networks, by ID: the only chains that a service on simulated hardware may sign for or publish to. */
 export const testChainIds: readonly number[] = Object.keys(chains)
   .map(Number)
   .filter((id) => chains[id]?.isTest)

@@ -3,14 +3,14 @@ import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { endThread } from './thread.ts'
 
-/** Answers each number with itself. */
+/** Returns each number. */
 const code = `
 const { serveThread } = await import(${JSON.stringify(new URL('./thread.ts', import.meta.url).href)})
 const { parentPort } = await import('node:worker_threads')
 serveThread((number) => parentPort.postMessage(number))`
 const start = () => new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`))
 
-test('a thread says that it is ready, answers what it was sent before it was asked to end, and ends', async () => {
+test('a thread reports that it is ready, processes its queued messages before the end, and ends', async () => {
   const worker = start()
   expect(await once(worker, 'message')).toEqual(['ready'])
   const answers: unknown[] = []
@@ -22,7 +22,7 @@ test('a thread says that it is ready, answers what it was sent before it was ask
   expect(answers).toEqual([1, 2, 3])
 })
 
-test('one that has not started yet, one asked twice, and one that has ended already', async () => {
+test('ends threads that have not started, get two requests, or have already ended', async () => {
   const worker = start()
   await Promise.all([endThread(worker), endThread(worker)])
   await endThread(worker)

@@ -3,7 +3,7 @@ import { parentPort, type Worker } from 'node:worker_threads'
 const READY = 'ready'
 const END = 'end'
 
-/** In a thread: says that it is ready, and takes messages until it is asked to end. */
+/** Runs in a thread: reports that it is ready, and receives messages until it is asked to end. */
 export function serveThread<Message>(onMessage: (message: Message) => void): void {
   parentPort?.on('message', (message: Message | typeof END) => {
     if (message === END) parentPort?.close()
@@ -13,8 +13,8 @@ export function serveThread<Message>(onMessage: (message: Message) => void): voi
 }
 
 /**
- * Asks a thread to end after the messages that it has, and resolves when it has ended. What it would answer later than at once is lost.
- * `terminate` would not wait, and within a call of libsecp256k1 it ends the whole process.
+ * Asks a thread to end after its queued messages, and resolves when it has ended. Drops asynchronous results. `terminate` would not wait, and
+ * during a call of libsecp256k1 it ends the whole process.
  */
 export function endThread(worker: Worker): Promise<void> {
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createTrustedProxies } from './trustedProxies.ts'
 
 test.each(['', 'x', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/8/8', '10.0.0', 'fd00::/129', '10.0.0.0/', 'localhost'])(
-  'TRUSTED_PROXIES with %j is refused',
+  'rejects TRUSTED_PROXIES with %j',
   (entry) => {
     expect(() => createTrustedProxies([entry])).toThrow(JSON.stringify(entry))
   },
@@ -16,6 +16,6 @@ test.each([
   ['fe80::1', false],
   ['', false],
   ['localhost', false],
-])('whether %j is one of them: %s', (address, expected) => {
+])('whether %j is a trusted proxy: %s', (address, expected) => {
   expect(createTrustedProxies(['10.0.0.0/8', 'fd00::/8'])(address)).toBe(expected)
 })

@@ -1,10 +1,10 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-/** Whether an address is one of the operator's own proxies. */
+/** Whether an address belongs to the operator's proxies. */
 export type TrustedProxies = (address: string) => boolean
 
 /**
- * Reads `TRUSTED_PROXIES`: addresses and CIDR ranges. Throws a plain `Error` that names the entry it cannot read.
+ * Parses `TRUSTED_PROXIES`: addresses and CIDR ranges. Throws a plain `Error` that names the invalid entry.
  *
  * @example
  * createTrustedProxies(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])

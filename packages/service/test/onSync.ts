@@ -1,7 +1,10 @@
 import { type FileHandle, open, readlink } from 'node:fs/promises'
 import { onTestFinished, vi } from 'vitest'
 
-/** Until the test ends, calls this before each sync, with the path of the file or folder. If it throws, that is a power failure: nothing is synced. */
+/**
+ * Until the test ends, calls this before each sync, with the path of the file or folder. If it throws, that simulates a power failure:
+ * nothing is synced.
+ */
 export async function onSync(call: (path: string) => void | Promise<void>): Promise<void> {
   const file = await open('/dev/null')
   const handles: Pick<FileHandle, 'sync'> = Object.getPrototypeOf(file)

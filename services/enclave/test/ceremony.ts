@@ -20,7 +20,7 @@ import { at, createTestPeer, custodians, type TestPeer as Peer } from './peers.t
 export const toBackupPath = (folder: string) => joinPath(folder, 'backup.json')
 
 const noPeer: ObtainDeps['callPeer'] = async () => {
-  throw new PeerError('peer_unreachable', 'no answer from the enclave')
+  throw new PeerError('peer_unreachable', 'no response from the enclave')
 }
 
 export async function genesis(folder: string, peer: Peer = createTestPeer(), path = toBackupPath(folder)) {

@@ -22,7 +22,7 @@ export function connect(donors: Record<string, Donor>, change: Change = {}): Cal
   const callPeer = async (url: string, path: string, body: unknown) => {
     calls.push(`${url}${path}`)
     const donor = donors[url]
-    if (donor === undefined) throw new PeerError('peer_unreachable', 'no answer from the enclave')
+    if (donor === undefined) throw new PeerError('peer_unreachable', 'no response from the enclave')
     try {
       if (path === rootSecretPaths.challenge) return donor.challenge()
       const request = JSON.parse(JSON.stringify(change.request?.(body as TransferRequest) ?? body))

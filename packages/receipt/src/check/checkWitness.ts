@@ -45,7 +45,8 @@ export async function checkWitness(
     const { entropyKeys = [] } = anchors
     const isForeign = entropyKeys.length > 0 && !entropyKeys.includes(publicKey)
     failIf(isForeign, `The key ${publicKey} is not among the anchors.`, NOT_IN_MANIFEST)
-    if (mockEntropyKeys.includes(publicKey)) return [`${publicKey} belongs to a simulated source: MOCK.`, 'mock' as const]
+    if (mockEntropyKeys.includes(publicKey))
+      return [`${publicKey} belongs to a simulated source: MOCK.`, 'mock' as const]
     if (entropyKeys.length === 0) throw new StepSkip(`No entropy keys to compare ${publicKey} with.`)
     return [`The key ${publicKey} is among the anchors.`, undefined]
   })

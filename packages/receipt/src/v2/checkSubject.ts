@@ -70,10 +70,7 @@ function assertRuledAlike(
   content: OpeningContent | undefined,
 ) {
   const { statement } = signer
-  failIf(
-    statement.policy !== null && policy === undefined,
-    'The statement names a policy, but this receipt has none.',
-  )
+  failIf(statement.policy !== null && policy === undefined, 'The statement names a policy, but this receipt has none.')
   failIf(statement.policy === null && policy !== undefined, 'The receipt has a policy, but the statement names none.')
   const isApproved = [approvals, content?.approvals].some((list) => list !== undefined)
   failIf(statement.policy === null && isApproved, 'There are approvals, but the statement names no policy.')

@@ -47,7 +47,10 @@ export async function checkVault(
   if (statement.policy === null || named === undefined) return undefined
 
   const policy = await run('vault-policy', () => {
-    failIf(toCidHash(named) !== statement.policy, `The receipt names the policy ${named}, but the statement names another.`)
+    failIf(
+      toCidHash(named) !== statement.policy,
+      `The receipt names the policy ${named}, but the statement names another.`,
+    )
     const bytes = needs(block, 'the policy block was not given')
     const cid = toCid(bytes)
     failIf(cid !== named, `The policy block has the CID ${cid}, but another is named.`)
@@ -68,7 +71,8 @@ export async function checkVault(
       'The policy does not allow it. No rule is for this kind of signature.',
     )
     const found = checkPolicy(rules, toSigned(receipt, content).toRequest(rules))
-    if (!found.allowed) throw new StepFailure(`The policy does not allow it. ${describeRefusal(rules, found).join(' ')}`)
+    if (!found.allowed)
+      throw new StepFailure(`The policy does not allow it. ${describeRefusal(rules, found).join(' ')}`)
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]
   })
 

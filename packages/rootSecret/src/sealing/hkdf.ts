@@ -2,8 +2,9 @@ import { hash } from 'node:crypto'
 import { concatBytes } from '@countersign/protocol/core'
 
 /*
- * Nothing here or beside it makes secret bytes with `Buffer.concat`, or with `Buffer.from` out of text: those are cut from a slab
- * that many share, and a message to another thread takes the whole slab along.
+ * Code in this folder never creates secret bytes with `Buffer.concat`, or with `Buffer.from` from text. Those share a memory pool, and a
+ * message
+ * to another thread would include the whole pool.
  */
 
 const HASH_BYTES = 32
@@ -31,8 +32,9 @@ export function expand(extracted: Uint8Array, info: Uint8Array, length: number):
 const BLOCK_BYTES = 64
 
 /**
- * HMAC-SHA-256 (RFC 2104) out of two one-shot hashes. `createHmac` makes a key object and a stream for each call, which
- * showed in the profile where keys are derived for every signature.
+ * HMAC-SHA-256 (RFC 2104) with two one-shot hashes. `createHmac` creates a key object and a stream for each call, which is measurably slow
+ * for
+ * keys derived for every signature.
  */
 export function hmacSha256(key: Uint8Array, data: Uint8Array): Buffer<ArrayBuffer> {
   if (key.length > BLOCK_BYTES) throw new RangeError('keys here are at most one block long')

@@ -27,7 +27,7 @@ describe('vectors', () => {
     expect(open(sealed, { ...context, recipient, sender, aead: 'aes-128-gcm' })).toEqual(message)
   })
 
-  test('of the RFC’s authors for AES-256-GCM: base mode', () => {
+  test('from the RFC’s authors for AES-256-GCM: base mode', () => {
     const sealed = {
       enc: unhex('6c93e09869df3402d7bf231bf540fadd35cd56be14f97178f0954db94b7fc256'),
       ciphertext: unhex('e5d84cd531cfb583096e7cfa9641bd3079cf3a91cda813c52deb5f512be9931980a41de125a925cdad859d5b7a'),
@@ -37,7 +37,7 @@ describe('vectors', () => {
   })
 })
 
-describe('opens only as it was sealed', () => {
+describe('opens only with the same parameters', () => {
   const recipient = createX25519Pair()
   const sender = createX25519Pair()
   const base = seal(message, { ...context, recipient: recipient.publicKey })
@@ -61,14 +61,14 @@ describe('opens only as it was sealed', () => {
     expect(() => open(auth, from === undefined ? rest : { ...rest, sender: from })).toThrow()
   })
 
-  test('a base message is not one of a sender', () => {
+  test('a message in base mode does not open in auth mode', () => {
     expect(() => open(base, { ...context, recipient, sender: sender.publicKey })).toThrow()
   })
 
   test('any byte changed, cut off or added', () => {
     for (const name of ['enc', 'ciphertext'] as const) {
       for (let index = 0; index < base[name].length; index += 7) {
-        // The highest bit of an X25519 key does not count; the key that is hashed differs all the same.
+        // The highest bit of an X25519 key is ignored, but the key's hash differs.
         const changed = base[name].map((byte, at) => (at === index ? byte ^ 0x80 : byte))
         expect(() => open({ ...base, [name]: changed }, { ...context, recipient })).toThrow()
       }
@@ -78,13 +78,13 @@ describe('opens only as it was sealed', () => {
     }
   })
 
-  test('no bytes lie in a buffer that others share', () => {
+  test('uses no shared buffer pool for its bytes', () => {
     const { enc, ciphertext } = seal(message, { ...context, recipient: recipient.publicKey, sender })
     const opened = open({ enc, ciphertext }, { ...context, recipient, sender: sender.publicKey })
     for (const bytes of [enc, ciphertext, opened]) expect(bytes.buffer.byteLength).toBe(bytes.byteLength)
   })
 
-  test('nothing is sealed to a key of small order, or of another length', () => {
+  test('rejects sealing to a key of small order, or of another length', () => {
     for (const key of [new Uint8Array(32), new Uint8Array(32).fill(1, 0, 1), new Uint8Array(31), new Uint8Array(33)]) {
       expect(isX25519Key(key)).toBe(false)
       expect(() => seal(message, { ...context, recipient: key })).toThrow()

@@ -4,17 +4,18 @@ import { expand, extract } from './hkdf.ts'
 import { agree, createX25519Pair, type X25519Pair } from './x25519.ts'
 
 /*
- * Hybrid public key encryption (RFC 9180), one message per key: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM. In base
- * mode anybody may have sealed a message; in auth mode it was the holder of the sender's key.
+ * Hybrid public key encryption (RFC 9180), one message per key: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM. In base mode, anyone
+ * may
+ * have sealed a message. In auth mode, only the holder of the sender's key can.
  */
 
 /** The encapsulated key, 32 bytes, and the ciphertext with its tag. */
 export type Sealed = { enc: Uint8Array; ciphertext: Uint8Array }
 
-/** What a message is for (`info`) and what it belongs to (`aad`): it opens only under the same. */
+/** The purpose of a message (`info`) and its context (`aad`). It opens only with the same ones. */
 export type SealContext = { info: Uint8Array; aad: Uint8Array }
 
-/** RFC 9180 §7.3. The smaller one is for the vectors of the RFC. */
+/** RFC 9180 §7.3. The smaller one is only for the RFC's vectors. */
 const AEADS = { 'aes-128-gcm': { id: 1, keyBytes: 16 }, 'aes-256-gcm': { id: 2, keyBytes: 32 } } as const
 type Aead = keyof typeof AEADS
 
@@ -25,7 +26,7 @@ const EMPTY = new Uint8Array()
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Seals to the holder of a key; with a sender, so that the holder knows by whom. */
+/** Seals to a public key. With a sender, the recipient can authenticate it. */
 export function seal(
   plaintext: Uint8Array,
   { recipient, sender, info, aad }: SealContext & { recipient: Uint8Array; sender?: X25519Pair },
@@ -42,7 +43,7 @@ export function seal(
   return { enc: ephemeral.publicKey, ciphertext }
 }
 
-/** Opens what was sealed to a key, by this sender if one is given. Throws where anything differs. */
+/** Opens a message to this key, from this sender if given. Throws if anything differs. */
 export function open(
   { enc, ciphertext }: Sealed,
   { recipient, sender, info, aad, aead = 'aes-256-gcm' }: OpenParameters,

@@ -1,10 +1,10 @@
 import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { concatBytes } from '@countersign/protocol/core'
 
-/** An X25519 key pair; the public half as its 32 bytes. */
+/** An X25519 key pair, with the 32 bytes of the public key. */
 export type X25519Pair = { privateKey: KeyObject; publicKey: Uint8Array<ArrayBuffer> }
 
-/** DER of X25519 keys (RFC 8410 §4 and §7), less the 32 bytes of the key. */
+/** The DER prefixes of X25519 keys (RFC 8410 §4 and §7), without the 32 bytes of the key. */
 const SPKI = Buffer.from('302a300506032b656e032100', 'hex')
 const PKCS8 = Buffer.from('302e020100300506032b656e04220420', 'hex')
 
@@ -31,14 +31,14 @@ export function exportX25519(privateKey: KeyObject): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** What two keys share. A key of small order, with which everybody shares the same, is refused (RFC 7748 §6.1). */
+/** The shared secret of two keys. Rejects a key of small order, which gives everyone the same secret (RFC 7748 §6.1). */
 export function agree(privateKey: KeyObject, publicKey: Uint8Array): Buffer {
   const shared = diffieHellman({ privateKey, publicKey: importPublic(publicKey) })
   if (shared.every((byte) => byte === 0)) throw new Error('a key of small order')
   return shared
 }
 
-/** Whether bytes are a key that can be sealed to. */
+/** Whether bytes are a usable public key. */
 export function isX25519Key(bytes: Uint8Array): boolean {
   try {
     agree(createX25519Pair().privateKey, bytes).fill(0)

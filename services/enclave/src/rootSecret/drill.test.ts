@@ -222,5 +222,5 @@ test('on real silicon, the enclave and the custodian’s tool refuse a policy wi
     stderr: expect.stringContaining('missing platforms'),
   })
   const listed = custodian('submit', backupPath, ...consent, '--policy', withPlatforms, '--backup-policy', policyPath)
-  await expect(listed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('of simulated silicon') })
+  await expect(listed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('on simulated hardware') })
 })

@@ -116,7 +116,7 @@ describe('which donor, and for how long', () => {
     const urls = Array.from({ length: 16 }, (_, index) => `https://${index}.example`)
     const silent: CallPeer = async (_, __, ___, timeoutMs = 60_000) => {
       joiner.pass(timeoutMs)
-      throw new PeerError('peer_unreachable', 'no answer from the enclave', { details: 'not in time' })
+      throw new PeerError('peer_unreachable', 'no response from the enclave', { details: 'not in time' })
     }
     await expect(join({ ...joiner, callPeer: silent }, urls)).rejects.toThrow('in time')
     expect(joiner.clock.now() - start).toBeLessThanOrEqual(305_000)
@@ -145,7 +145,7 @@ describe('which donor, and for how long', () => {
     const broken = connect({ a: donor }, { response: (r) => ({ ...r, evidence: { ...r.evidence, config } }) })
     const unthoughtOf: CallPeer = () => Promise.reject(new RangeError('secret'))
     for (const [first, reason] of [
-      [broken, 'not the answer of an enclave: evidence.config is not valid'],
+      [broken, 'not the response of an enclave: evidence.config is not valid'],
       [unthoughtOf, 'unexpected RangeError'],
     ] as const) {
       const joiner = createTestPeer()

@@ -112,7 +112,7 @@ describe('genesis', () => {
     expect(lines.map((line) => JSON.parse(line).reason)).toEqual([code, code])
     await rm(toBackupPath(folder))
     const late = { ...createTestPeer(), fetchCollateral: toFetch(51_000) }
-    await expect(genesis(folder, late)).rejects.toThrow(`its quote does not hold (${code}`)
+    await expect(genesis(folder, late)).rejects.toThrow(`its quote is not valid (${code}`)
     expect(await readdir(folder)).toEqual([])
   })
 })

@@ -270,7 +270,7 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     const { peer } = await genesis(folder)
     const { app } = await recover(folder)
     const madeUnder = createTestPolicy({ statuses: ['UpToDate'] })
-    await expect(submit(folder, app, { peer, madeUnder })).rejects.toThrow('it was made under another policy')
+    await expect(submit(folder, app, { peer, madeUnder })).rejects.toThrow('it was created under another policy')
     await rm(toBackupPath(folder))
     const keys = [1, 2, 3].map(() => toHex(createX25519Pair().publicKey))
     const { policy } = createTestPolicy({ custodians: { threshold: 2, keys } })
@@ -288,7 +288,7 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     }
     const reportData = computeBackupReportData({ backupHash: hashBackup(body), configHash: peer.configHash })
     await writeFile(toBackupPath(folder), toBackupFile({ ...body, evidence: await createEvidence(peer, reportData) }))
-    await expect(recover(folder)).rejects.toThrow('its configuration is another')
+    await expect(recover(folder)).rejects.toThrow('its configuration does not match its hash')
   })
 
   test('one of simulated silicon, by a real enclave', async () => {

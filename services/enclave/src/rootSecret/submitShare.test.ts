@@ -30,12 +30,14 @@ describe('a drill with simulated silicon gets no share of a real backup', () => 
     const { backup } = await genesis(folder, createTestPeer(real))
     const drill = createTestPeer()
     const { verifier } = drill
-    await expect(verifyBackup({ verifier, isMock: true }, backup)).rejects.toThrow('of real silicon, and no drill')
-    await expect(recover(folder, drill)).rejects.toThrow('of real silicon, and no drill')
+    await expect(verifyBackup({ verifier, isMock: true }, backup)).rejects.toThrow('it was created on real hardware')
+    await expect(recover(folder, drill)).rejects.toThrow('it was created on real hardware')
     await verifyBackup({ verifier, isMock: false }, backup)
     await rm(toBackupPath(folder))
     const { backup: ofDrill } = await genesis(folder)
-    await expect(verifyBackup({ verifier, isMock: false }, ofDrill)).rejects.toThrow('it is of simulated silicon')
+    await expect(verifyBackup({ verifier, isMock: false }, ofDrill)).rejects.toThrow(
+      'it was created on simulated hardware',
+    )
   })
 
   test('not though its shares are copied into a backup of the drill', async () => {
@@ -177,7 +179,7 @@ describe('the configuration that a custodian accepts', () => {
     const { peer, app } = await startUpgrade({ settings: createEnclaveSettings([satellite]) })
     const change = (path: string, body: unknown) =>
       path === '/recovery answer' ? { ...(body as object), settings: old.settings } : body
-    await expect(submit(folder, app, { peer, change })).rejects.toThrow('not the answer of an enclave')
+    await expect(submit(folder, app, { peer, change })).rejects.toThrow('not the response of an enclave')
     expect(peer.lines.join()).not.toContain('Got a share')
   })
 
@@ -250,7 +252,7 @@ describe('a custodian gives his share to nobody else', () => {
     [
       'something that is no enclave',
       { change: (path, body) => (path === '/recovery answer' ? {} : body) },
-      'not the answer of an enclave',
+      'not the response of an enclave',
     ],
     ['with a key that has no share', { pair: createX25519Pair() }, 'no share in the backup'],
   ])('%s', async (_, options, reason) => {
