@@ -185,7 +185,7 @@ describe('a log', () => {
     expect(exitCode).toBe(7)
     expect(stdout).toContain('Log         entry 6 of log.example/enclave-a, tree size 11\n')
     expect(stdout).toContain('Witnesses   2 of 3 cosigned (2 required)\n')
-    expect(flat(stdout)).toContain('so many had by 2026-06-15T12:00:01.000Z, by their own clocks')
+    expect(flat(stdout)).toContain('They had a quorum by 2026-06-15T12:00:01.000Z, according to their own clocks')
     const json = JSON.parse((await toRun(logged, '--json')).stdout)
     expect(json.log).toEqual({
       origin: 'log.example/enclave-a',

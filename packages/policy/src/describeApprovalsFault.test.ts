@@ -12,5 +12,5 @@ test('describes a fault of approvals in a sentence that counts from one', () => 
   expect(say({ valid: false, reason: 'approvals_missing', missing: 2 })).toBe(
     'Approvals are missing: 2 more are needed.',
   )
-  expect(say({ valid: false, reason: 'approvals_malformed' })).toBe('The approvals are not in their one form.')
+  expect(say({ valid: false, reason: 'approvals_malformed' })).toBe('The approvals are malformed.')
 })

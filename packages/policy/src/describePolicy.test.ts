@@ -128,7 +128,7 @@ describe('the notes before a vault is created', () => {
     ['a limit for each payment bounds no total', limited, 'does not limit the total'],
     ['a schedule is a rate', scheduled, 'it is a rate, not a daily limit'],
     ['a period can be used up with small payments', scheduled, 'small payments'],
-    ['the time can end', scheduled, 'locked for ever'],
+    ['the time can end', scheduled, 'locked permanently'],
     ['the log can end', full, 'two of three witnesses'],
     [
       'tokens are not bounded by the coin',
@@ -147,9 +147,9 @@ describe('the notes before a vault is created', () => {
     ['a limit on a chain that is not known', { chainIds: [7777] }, true],
     ['a limit on any chain', { chainIds: 'any' }, true],
     ['no limit', { chainIds: 'any', maxFeeWei: String(2n ** 256n - 1n) }, false],
-  ] as const)('a fee for data beside the limit of the fee: %s', (_, change, isTold) => {
+  ] as const)('warns about a data fee above the fee limit: %s', (_, change, isTold) => {
     const notes = describePolicy(toPolicy({ ...payment, ...change })).notes.join()
-    expect(notes.includes('fee for data beside it, which no rule can limit')).toBe(isTold)
+    expect(notes.includes('data fee, which no rule can limit')).toBe(isTold)
   })
 
   test('mention passkeys, tokens, time or a log only if the policy has them', () => {

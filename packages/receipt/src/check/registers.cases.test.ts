@@ -138,7 +138,7 @@ const registerCases: readonly Case[] = [
     name: 'MRTD alone',
     issue: honest,
     anchors: trusting({ mrTd: whole.mrTd }),
-    expected: open('RTMR0, RTMR1, RTMR2, RTMR3, MRCONFIGID, MROWNER and MROWNERCONFIG', 'for RTMR3 the events'),
+    expected: open('RTMR0, RTMR1, RTMR2, RTMR3, MRCONFIGID, MROWNER and MROWNERCONFIG', 'for RTMR3, the events'),
   },
   {
     name: 'zeros named as zeros',
@@ -195,7 +195,7 @@ const named: Row[] = [
       `${name} not named, nor RTMR3`,
       onDstack,
       trustingEvents(without(events, name)),
-      open('they do not name RTMR3 (for RTMR3 the events compose-hash, app-id and key-provider will do).'),
+      open('they do not name RTMR3 (for RTMR3, the events compose-hash, app-id and key-provider are enough).'),
     ],
   ),
   ...codeEvents.map(

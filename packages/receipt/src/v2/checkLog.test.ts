@@ -50,7 +50,7 @@ describe('a receipt in a log', () => {
     expect(stepOf(result, 'log')).toMatchObject({
       status: 'pass',
       detail: expect.stringContaining(
-        'Entry 6 of the log log.example/enclave-a, in a tree of 11. Of 3 witnesses 2 cosigned',
+        'Entry 6 of the log log.example/enclave-a, in a tree of 11. 2 of 3 witnesses cosigned',
       ),
     })
   })
@@ -164,7 +164,7 @@ describe('another log', () => {
     const changes = [{ path: ['logKey'], value: cosigner }]
     const result = await check({ ...honest, ...tamperV2(golden, { block: 'batch', isNamedAnew: true, changes }) })
     expect(failures(result)[0]).toBe('log')
-    expect(stepOf(result, 'log')?.detail).toContain('of another kind')
+    expect(stepOf(result, 'log')?.detail).toContain('wrong type')
   })
 })
 
@@ -329,7 +329,7 @@ describe('a vault with a policy that requires a log', () => {
     ] as const) {
       const result = await check(await issue({ log: goldenLog, vault: toVault([...witnesses], quorum) }))
       expect(failures(result)).toEqual(['vault-rule'])
-      expect(stepOf(result, 'vault-rule')?.detail).toContain('The policy asks for a log')
+      expect(stepOf(result, 'vault-rule')?.detail).toContain('The policy requires a log')
     }
   })
 

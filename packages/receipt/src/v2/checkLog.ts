@@ -60,7 +60,7 @@ export async function checkLog(
     const found = assertLogged(log, { leaf: hashEntry(receipt), log: key, policy: settings.log })
     const { checkpoint, cosignatures, index } = found
     failIf(checkpoint.extensions.length > 0, 'The checkpoint has more lines than origin, size and root.')
-    failIf(log !== toOneForm(log, found), 'The proof has more lines than the log’s and its witnesses’.')
+    failIf(log !== toOneForm(log, found), 'The proof has other lines than the log’s and its witnesses’.')
 
     const cosigners = cosignatures.map(({ witness }) => witness)
     for (const policy of policies) {

@@ -200,8 +200,8 @@ describe('a rule that does not allow the signature', () => {
     ['chain', { chainId: 1 }, 'The chain is not'],
     ['fee', { gas: '10000000' }, 'The fee can be above the limit'],
     ['data', { data: '0x00' }, 'Only payments without data are allowed.'],
-    ['an amount that is none', { value: '01' }, 'cannot be read'],
-    ['log', {}, 'The policy asks for a log', log],
+    ['an amount that is none', { value: '01' }, 'malformed'],
+    ['log', {}, 'The policy requires a log', log],
   ])('%s', async (_, subject, sentence, policy = approved) => {
     const result = await judge(policy, approveWith(policy), subject)
     expect(vaultStatuses(result)).toEqual(['pass', 'fail', 'skip'])
@@ -249,7 +249,7 @@ describe('a schedule', () => {
   ])('takes no time from %s, though the settings name it', async (_, options) => {
     const result = await check(await sign(options))
     expect(failures(result)).toEqual(['vault-rule'])
-    expect(detailOf(result, 'vault-rule')).toContain('no sample tells the time')
+    expect(detailOf(result, 'vault-rule')).toContain('no sample for the time')
   })
 })
 
@@ -258,18 +258,18 @@ describe('approvals', () => {
   const digest = new Uint8Array(32).fill(1)
 
   test.each<[string, ApproveOptions, string]>([
-    ['of another digest', { request: { digest } }, 'for something else'],
-    ['of another kind', { request: { kind: 'message' } }, 'for something else'],
-    ['of another vault', { request: { vaultAddress: `0x${'11'.repeat(20)}` } }, 'for something else'],
-    ['of another policy', { request: { policyHash: digest } }, 'for something else'],
+    ['of another digest', { request: { digest } }, 'for another signature'],
+    ['of another kind', { request: { kind: 'message' } }, 'for another signature'],
+    ['of another vault', { request: { vaultAddress: `0x${'11'.repeat(20)}` } }, 'for another signature'],
+    ['of another policy', { request: { policyHash: digest } }, 'for another signature'],
     ['that had expired', { expiresMs }, 'it had expired'],
     ['for longer than a day', { expiresMs: expiresMs + 86_400_001 }, 'more than 24 hours'],
     ['at another origin', { changes: { clientData: { origin: 'https://evil.example' } } }, 'does not name'],
-    ['in a frame', { changes: { clientData: { crossOrigin: true } } }, 'in a frame'],
+    ['in a frame', { changes: { clientData: { crossOrigin: true } } }, 'another site’s frame'],
     [
       'with an unpaired surrogate in an ignored member',
       { changes: { clientDataText: (text) => text.replace('}', ',"more":"\\ud800"}') } },
-      'cannot be read',
+      'data is malformed',
     ],
     ['without verifying the user', { changes: { flags: 0x01 } }, 'did not verify'],
     ['that are none', { by: [] }, '1 more is needed'],

@@ -179,6 +179,6 @@ describe('joining with the backup at hand', () => {
   test('a backup that was changed is no backup', async () => {
     const { peer, backup } = await genesis(folder)
     await writeFile(toBackupPath(folder), toBackupFile({ ...backup, commitment: '00'.repeat(32) }))
-    await expect(joinWith([peer])).rejects.toThrow('its quote does not hold')
+    await expect(joinWith([peer])).rejects.toThrow('its quote is not valid')
   })
 })

@@ -263,7 +263,7 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     ['code that can be debugged', { quote: { tdAttributes: Uint8Array.of(1, 0, 0, 0x10, 0, 0, 0, 0) } }],
   ])('one made by %s, whatever it says', async (_, options) => {
     await forge(folder, createTestPeer(options))
-    await expect(recover(folder)).rejects.toThrow('its quote does not hold')
+    await expect(recover(folder)).rejects.toThrow('its quote is not valid')
   })
 
   test('one made under another policy than the custodian names, or for other custodians than the policy', async () => {
