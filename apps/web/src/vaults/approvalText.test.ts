@@ -74,17 +74,17 @@ describe('an approval that came back', () => {
     ['is no text of one', () => 'approved!', /not the text of an approval/],
     ['is a list', () => `[${approveAs(0)}]`, /not the text of an approval/],
     ['has a member more', () => approveAs(0).replace('{', '{"x":1,'), /not the text of an approval/],
-    ['names another approver', () => approveAs(0).replace('"approver":0', '"approver":1'), /not signed with/],
+    ['names another approver', () => approveAs(0).replace('"approver":0', '"approver":1'), /did not sign it/],
     ['names an approver that is not there', () => approveAs(0).replace('"approver":0', '"approver":7'), /no such/],
     [
       'is for another payment',
       () => approveAs(0, { ...prepared, digest: `0x${'00'.repeat(32)}` }),
-      /for something else than this/,
+      /for another signature/,
     ],
     [
       'is for another vault',
       () => approveAs(0, { ...prepared, address: `0x${'22'.repeat(20)}` }),
-      /for something else than this/,
+      /for another signature/,
     ],
     ['has expired', () => approveAs(0, { ...prepared, expiresMs: now - 1 }), /it had expired/],
     [

@@ -38,7 +38,7 @@ describe('making a vault', () => {
     await expect
       .element(screen.getByText('There is no spare passkey: one that is lost cannot be replaced.'))
       .toBeVisible()
-    await expect.element(screen.getByText(/if it is lost, its passkeys are lost with it/)).toBeVisible()
+    await expect.element(screen.getByText(/If the domain is lost, its passkeys are lost too/)).toBeVisible()
     await expect.element(screen.getByText(/root secret is lost/)).toBeVisible()
     await expectAccessible()
     expect(service.requests).not.toContain('POST /vaults')
@@ -199,7 +199,7 @@ describe('paying from a vault', () => {
     const field = screen.getByLabelText('The approval that came back')
     await field.fill(other)
     await button(screen, 'Add the approval').click()
-    await expect.element(field).toHaveAccessibleDescription(/for something else than this signature/)
+    await expect.element(field).toHaveAccessibleDescription(/for another signature/)
     await expectAccessible()
     await field.fill(await approveThere())
     await button(screen, 'Add the approval').click()
@@ -283,9 +283,7 @@ describe('on the device of an approver', () => {
     await expect.element(screen.getByText(fee)).toBeVisible()
     await screen.getByText('Rules of this vault').click()
     await expect.element(screen.getByText(/^These rules can never change/)).toBeVisible()
-    expect(screen.getByText(/fee for data beside it, which no rule can limit/).elements()).toHaveLength(
-      chainId === 8453 ? 1 : 0,
-    )
+    expect(screen.getByText(/data fee, which no rule can limit/).elements()).toHaveLength(chainId === 8453 ? 1 : 0)
   })
 
   test('half a link is refused', async () => {

@@ -204,7 +204,7 @@ describe('approve', () => {
     expect((await toFailure(approve(prepared))).code).toBe('passkey_failed')
   })
 
-  test('rejects an assertion that the vault would reject: in a frame of another site', async () => {
+  test('rejects an assertion that the vault would reject: in a another site’s frame', async () => {
     const { get } = navigator.credentials
     vi.spyOn(navigator.credentials, 'get').mockImplementationOnce(async (options) => {
       const { response } = (await get.call(navigator.credentials, options)) as unknown as {
@@ -215,6 +215,6 @@ describe('approve', () => {
     })
     const error = await toFailure(approve(prepared))
     expect(error.code).toBe('approval_invalid')
-    expect(error.details).toContain('frame of another site')
+    expect(error.details).toContain('another site’s frame')
   })
 })

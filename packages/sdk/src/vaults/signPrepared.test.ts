@@ -185,7 +185,7 @@ describe('signPrepared', () => {
     const [one, other] = [await ask(large), await ask({ ...large, value: '1.1' })]
     const error = await toFailure(signPrepared(started.client, other, [await approveWith(one, 0)]))
     expect(error.code).toBe('approval_invalid')
-    expect(error.details).toContain('something else')
+    expect(error.details).toContain('another signature')
   })
 
   test('accepts approvals of 24 hours with a clock ten minutes behind, and not further', async () => {

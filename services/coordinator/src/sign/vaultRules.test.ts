@@ -46,7 +46,7 @@ describe('rules checked before a sample is used', () => {
     ['another satellite', [other]],
     ['a source that does not sign', [{ kind: 'unsigned' }]],
   ])('a schedule is not due by %s, of which alone there are samples', (_, entropySources) => {
-    const details = expect.stringContaining('not of a source that the vault names')
+    const details = expect.stringContaining('does not name the source of the sample')
     expect(ask(0, createVaultRules({ clock, entropySources }))).toThrow(
       expect.objectContaining({ code: 'policy_refused', details }),
     )

@@ -177,9 +177,9 @@ test('an upgrade that drops an issuer’s client and signed entropy needs --allo
   for (const line of [
     `configuration hash         ${configHash}`,
     `- configuration hash       ${before.configHash}`,
-    `- accepts sign-ins of      ${issuer.url} for ${issuer.audience}`,
-    `+ accepts sign-ins of      ${issuer.url} for another`,
-    '+ takes samples of         a source that does not sign',
+    `- accepts sign-ins from    ${issuer.url} for ${issuer.audience}`,
+    `+ accepts sign-ins from    ${issuer.url} for another`,
+    '+ entropy sources          an unsigned source',
   ]) {
     expect(looked.stdout).toContain(line)
   }

@@ -160,18 +160,18 @@ describe('the configuration that a custodian accepts', () => {
     ].map((list) => list.map((line) => line.trim().split(/ {2,}/).join(': ')))
     const hash = (of: TestPeerOptions) => toHex(createTestPeer(of).configHash)
     expect(lines).toContain(`configuration hash: ${toHex(peer.configHash)}`)
-    expect(lines).toContain('accepts sign-ins of: https://b.example for a, keys from https://b.example')
+    expect(lines).toContain('accepts sign-ins from: https://b.example for a, keys from https://b.example')
     expect(difference?.slice(1, -1)).toEqual([
       `- configuration hash: ${hash(old)}`,
       '- caller policy: any',
       `- version: ${createTestPeer(old).config.version}`,
-      '- code it may authorize: none',
-      '- logs signatures in: log.example/a',
+      '- allowed delegation code: none',
+      '- logs: log.example/a',
       `+ configuration hash: ${toHex(peer.configHash)}`,
       '+ caller policy: other',
       `+ version: ${peer.config.version}`,
-      `+ code it may authorize: 0x${'11'.repeat(20)}`,
-      '+ logs signatures in: log.example/b',
+      `+ allowed delegation code: 0x${'11'.repeat(20)}`,
+      '+ logs: log.example/b',
     ])
   })
 

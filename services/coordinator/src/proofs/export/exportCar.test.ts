@@ -263,7 +263,7 @@ describe('exports', () => {
     [
       'with an empty block',
       (file) => Buffer.concat([file, encodeCarSection(toCid(NOTHING), NOTHING)]),
-      /a block is not of 1/,
+      /expected a block of 1/,
     ],
     ['that is something else', () => Buffer.from('{"version":1}'.repeat(20)), /not a CAR/],
   ])('a file %s is not whole', async (_, change, fault) => {
