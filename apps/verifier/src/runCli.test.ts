@@ -40,7 +40,7 @@ describe('files', () => {
   })
 })
 
-describe('judged again at another time', () => {
+describe('checked again at another time', () => {
   const at = '2028-03-01T12:00:00Z'
   const simulator = createSimulator({ at: new Date(at) })
   const fresh = toCanonicalJson(simulator.collateral())

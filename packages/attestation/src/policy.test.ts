@@ -26,12 +26,12 @@ const attributes = (value: bigint) => {
 
 const SEPT_VE_DISABLE = 1n << 28n
 
-async function judgeQuote(policy: QuotePolicy, options: Partial<SimulatedQuoteOptions> = {}) {
+async function checkQuote(policy: QuotePolicy, options: Partial<SimulatedQuoteOptions> = {}) {
   const quote = simulator.quote({ reportData, mrtd, rtmrs, ...options })
   assertQuotePolicy(await verifier.verifyQuote({ quote, collateral: simulator.collateral(), at }), policy)
 }
 
-async function judgeReport(policy: ReportPolicy, options: Partial<SimulatedReportOptions> = {}) {
+async function checkReport(policy: ReportPolicy, options: Partial<SimulatedReportOptions> = {}) {
   const { signingKey, chipId: chip } = options
   const certificates = simulator.certificates({
     ...(signingKey === undefined ? {} : { signingKey }),
@@ -43,8 +43,8 @@ async function judgeReport(policy: ReportPolicy, options: Partial<SimulatedRepor
 
 describe('quote policy', () => {
   test('accepts an up-to-date production TD by default, with or without zero padding', async () => {
-    await judgeQuote({})
-    await judgeQuote({}, { trailing: new Uint8Array(70) })
+    await checkQuote({})
+    await checkQuote({}, { trailing: new Uint8Array(70) })
   })
 
   const refused: [string, Partial<SimulatedQuoteOptions>, PolicyErrorCode][] = [
@@ -68,25 +68,25 @@ describe('quote policy', () => {
     ['a TD to relaunch', { status: 'TDRelaunchAdvised' }, 'tcb_status_not_accepted'],
   ]
   test.each(refused)('rejects by default: %s', async (_, options, code) => {
-    await expect(judgeQuote({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
+    await expect(checkQuote({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
   })
 
   test('accepts statuses, SEPT_VE, migration, counters and agents that the policy allows', async () => {
-    await judgeQuote({ statuses: ['UpToDate', 'OutOfDate'] }, { status: 'OutOfDate' })
-    await judgeQuote({ allowSeptVe: true }, { tdAttributes: attributes(0n) })
-    await judgeQuote({ allowMigratable: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 29n)) })
-    await judgeQuote({ allowPerfmon: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 63n)) })
-    await judgeQuote({ allowTpa: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 62n)) })
-    await judgeQuote({}, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 30n)) })
+    await checkQuote({ statuses: ['UpToDate', 'OutOfDate'] }, { status: 'OutOfDate' })
+    await checkQuote({ allowSeptVe: true }, { tdAttributes: attributes(0n) })
+    await checkQuote({ allowMigratable: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 29n)) })
+    await checkQuote({ allowPerfmon: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 63n)) })
+    await checkQuote({ allowTpa: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 62n)) })
+    await checkQuote({}, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 30n)) })
   })
 
   test('replaces the default with a list of statuses', async () => {
-    await expect(judgeQuote({ statuses: ['OutOfDate'] })).rejects.toMatchObject({ code: 'tcb_status_not_accepted' })
+    await expect(checkQuote({ statuses: ['OutOfDate'] })).rejects.toMatchObject({ code: 'tcb_status_not_accepted' })
   })
 
   test('requires all named registers of one measurement', async () => {
-    await judgeQuote({ measurements: [{ mrTd: hex(9) }, { mrTd: hex(1) }] })
-    await judgeQuote({ measurements: [{ mrTd: hex(1), rtmr0: hex(2), rtmr1: hex(3), rtmr2: hex(4), rtmr3: hex(5) }] })
+    await checkQuote({ measurements: [{ mrTd: hex(9) }, { mrTd: hex(1) }] })
+    await checkQuote({ measurements: [{ mrTd: hex(1), rtmr0: hex(2), rtmr1: hex(3), rtmr2: hex(4), rtmr3: hex(5) }] })
     for (const measurement of [
       { mrTd: hex(9) },
       { mrTd: hex(1), rtmr0: hex(9) },
@@ -97,22 +97,22 @@ describe('quote policy', () => {
       { mrTd: hex(1), mrOwner: hex(9) },
       { mrTd: hex(1), mrOwnerConfig: hex(9) },
     ]) {
-      await expect(judgeQuote({ measurements: [measurement] })).rejects.toMatchObject({
+      await expect(checkQuote({ measurements: [measurement] })).rejects.toMatchObject({
         code: 'measurement_not_allowed',
       })
     }
   })
 
   test('requires report data, platform and evaluation number', async () => {
-    await judgeQuote({ reportData, platforms: [{ fmspc: 'f0c06f000000' }], minimumTcbEvaluationDataNumber: 20 })
-    await expect(judgeQuote({ reportData: new Uint8Array(64) })).rejects.toMatchObject({ code: 'report_data_mismatch' })
-    await expect(judgeQuote({ reportData: reportData.subarray(0, 63) })).rejects.toMatchObject({
+    await checkQuote({ reportData, platforms: [{ fmspc: 'f0c06f000000' }], minimumTcbEvaluationDataNumber: 20 })
+    await expect(checkQuote({ reportData: new Uint8Array(64) })).rejects.toMatchObject({ code: 'report_data_mismatch' })
+    await expect(checkQuote({ reportData: reportData.subarray(0, 63) })).rejects.toMatchObject({
       code: 'report_data_mismatch',
     })
-    await expect(judgeQuote({ platforms: [{ fmspc: '00806f050000' }] })).rejects.toMatchObject({
+    await expect(checkQuote({ platforms: [{ fmspc: '00806f050000' }] })).rejects.toMatchObject({
       code: 'platform_not_allowed',
     })
-    await expect(judgeQuote({ minimumTcbEvaluationDataNumber: 21 })).rejects.toMatchObject({
+    await expect(checkQuote({ minimumTcbEvaluationDataNumber: 21 })).rejects.toMatchObject({
       code: 'tcb_evaluation_too_old',
     })
   })
@@ -145,15 +145,15 @@ describe('quote policy', () => {
     ['upper case', { measurements: [{ mrTd: hex(0xab).toUpperCase() }] }],
     ['a short measurement', { measurements: [{ mrTd: hex(1, 47) }] }],
   ])('rejects a faulty policy: %s', async (_, policy) => {
-    await expect(judgeQuote(policy)).rejects.toMatchObject({ code: 'policy_invalid' })
+    await expect(checkQuote(policy)).rejects.toMatchObject({ code: 'policy_invalid' })
   })
 })
 
 describe('report policy', () => {
   test('accepts a production guest at VMPL 0 with its chip’s key by default', async () => {
-    await judgeReport({})
-    await judgeReport({ reportData, measurements: [hex(9), hex(1)], minimumTcb: { Milan: {} } })
-    await judgeReport({ measurements: [`${hex(1)}:${hex(0, 32)}`], chips: [toHex(chipId)] }, { chipId })
+    await checkReport({})
+    await checkReport({ reportData, measurements: [hex(9), hex(1)], minimumTcb: { Milan: {} } })
+    await checkReport({ measurements: [`${hex(1)}:${hex(0, 32)}`], chips: [toHex(chipId)] }, { chipId })
   })
 
   const refused: [string, Partial<SimulatedReportOptions>, PolicyErrorCode][] = [
@@ -170,14 +170,14 @@ describe('report policy', () => {
     ],
   ]
   test.each(refused)('rejects by default: %s', async (_, options, code) => {
-    await expect(judgeReport({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
+    await expect(checkReport({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
   })
 
   test('accepts privilege levels, VLEKs, migration agents and unchecked memory that the policy allows', async () => {
-    await judgeReport({ vmpls: [0, 1] }, { vmpl: 1 })
-    await judgeReport({ signingKeys: ['VLEK'] }, { signingKey: 'vlek' })
-    await judgeReport({ allowMigrationAgent: true }, { policy: 0x70000n })
-    await judgeReport({ allowUncheckedAliases: true }, { version: 2 })
+    await checkReport({ vmpls: [0, 1] }, { vmpl: 1 })
+    await checkReport({ signingKeys: ['VLEK'] }, { signingKey: 'vlek' })
+    await checkReport({ allowMigrationAgent: true }, { policy: 0x70000n })
+    await checkReport({ allowUncheckedAliases: true }, { version: 2 })
   })
 
   test.each<[string, ReportPolicy, PolicyErrorCode]>([
@@ -193,7 +193,7 @@ describe('report policy', () => {
     ['length of a chip', { chips: [hex(1, 8)] }, 'policy_invalid'],
     ['empty list of chips', { chips: [] }, 'policy_invalid'],
   ])('rejects another %s', async (_, policy, code) => {
-    await expect(judgeReport(policy)).rejects.toMatchObject({ code })
+    await expect(checkReport(policy)).rejects.toMatchObject({ code })
   })
   test('rejects an empty list of measurements', async () => {
     const report = simulator.report({ reportData, measurement: mrtd })

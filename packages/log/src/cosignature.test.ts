@@ -97,7 +97,7 @@ describe('cosignatures (c2sp.org/tlog-cosignature)', () => {
 
   test.each([
     ['no bytes after the key id but one', new Uint8Array(1)],
-    ['a time alone', new Uint8Array(8)],
+    ['only a time', new Uint8Array(8)],
     ['a time beyond 2^53', Uint8Array.from([0xff, ...new Uint8Array(71)])],
     ['the bytes of a signature of the log', new Uint8Array(64)],
     ['one byte more', new Uint8Array(73)],

@@ -145,7 +145,7 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
   const checkpoint = toCosigned(text, [w1, w2])
   const whole = formatTlogProof({ index, proof, checkpoint })
   const leaf = all[index] as Uint8Array
-  const judged = { leaf, ...trust }
+  const expected = { leaf, ...trust }
 
   test('has the lines of the specification', () => {
     expect(whole).toBe(
@@ -159,12 +159,12 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
   })
 
   test('shows that an entry is in the log', () => {
-    expect(assertLogged(whole, judged)).toMatchObject({ index, checkpoint: { size: 9 } })
+    expect(assertLogged(whole, expected)).toMatchObject({ index, checkpoint: { size: 9 } })
   })
 
   test('has no hashes for the only leaf of a tree', () => {
     const one = formatTlogProof({ index: 0, proof: [], checkpoint: toCosigned(toText(1), [w1, w2]) })
-    expect(assertLogged(one, { ...judged, leaf: all[0] as Uint8Array }).index).toBe(0)
+    expect(assertLogged(one, { ...expected, leaf: all[0] as Uint8Array }).index).toBe(0)
   })
 
   test.each([
@@ -186,7 +186,7 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
     ['a text without an end', 'a'.repeat(300_000)],
   ])('refused: %s', (_, changed) => {
     expect(changed).not.toBe(whole)
-    expect(() => assertLogged(changed, judged)).toThrow(expect.objectContaining({ name: 'LogError' }))
+    expect(() => assertLogged(changed, expected)).toThrow(expect.objectContaining({ name: 'LogError' }))
     expect(() => parseTlogProof(changed)).toThrow(expect.objectContaining({ name: 'LogError' }))
   })
 
@@ -201,11 +201,13 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
       'inclusion_invalid',
     ],
   ] as const)('well formed, and no proof: %s', (_, changed, code) => {
-    expect(() => assertLogged(changed, judged)).toThrow(withCode(code))
+    expect(() => assertLogged(changed, expected)).toThrow(withCode(code))
   })
 
   test('rejects another leaf', () => {
-    expect(() => assertLogged(whole, { ...judged, leaf: all[5] as Uint8Array })).toThrow(withCode('inclusion_invalid'))
+    expect(() => assertLogged(whole, { ...expected, leaf: all[5] as Uint8Array })).toThrow(
+      withCode('inclusion_invalid'),
+    )
   })
 })
 

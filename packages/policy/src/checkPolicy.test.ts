@@ -164,7 +164,7 @@ describe('a call', () => {
   test.each<[string, PolicyRequest, string, number?]>([
     ['no data', call(''), 'data_length'],
     ['half a selector', call('a905'), 'data_length'],
-    ['the selector alone', call('a9059cbb'), 'data_length'],
+    ['only the selector', call('a9059cbb'), 'data_length'],
     ['one word', call(`a9059cbb${word(alice.slice(2))}`), 'data_length'],
     ['three words', call(`a9059cbb${word(alice.slice(2))}${word('1')}${word('1')}`), 'data_length'],
     ['a byte more', call(`a9059cbb${word(alice.slice(2))}${word('1')}00`), 'data_length'],
@@ -273,7 +273,7 @@ describe('messages and typed data', () => {
     ['another chain', { ...content.domain, chainId: 10 }, 'domain_not_allowed'],
     ['another contract', { ...content.domain, verifyingContract: alice }, 'domain_not_allowed'],
     ['no chain', { name: 'Permits', version: '1', verifyingContract: token }, 'domain_not_allowed'],
-    ['the name alone', { name: 'Permits' }, 'domain_not_allowed'],
+    ['only the name', { name: 'Permits' }, 'domain_not_allowed'],
     ['a salt', { ...content.domain, salt: `0x${'00'.repeat(32)}` }, 'domain_has_salt'],
   ])('a domain with %s is refused', (_, domain, code) => {
     expect(codes(listed, withDomain(domain))).toEqual([code])
@@ -393,8 +393,8 @@ describe('a schedule', () => {
 describe('the sources of a schedule', () => {
   const stranger = { kind: 'satellite', key: toKey(9) } as const
   test.each<[string, Parameters<typeof canTellTime>[1], boolean]>([
-    ['one of its own', [satellite], true],
-    ['one of its own among strangers', [stranger, beacon], true],
+    ['one of its sources', [satellite], true],
+    ['one of its sources among others', [stranger, beacon], true],
     ['strangers', [stranger, { kind: 'unsigned' }], false],
     ['a beacon of another genesis', [{ ...beacon, genesisS: 1 } as typeof beacon], false],
     ['none', [], false],

@@ -23,7 +23,7 @@ test.each<[string, bigint, bigint]>([
 
 test.each([
   ['nothing', ''],
-  ['the tag alone', '30'],
+  ['only the tag', '30'],
   ['an empty sequence', '3000'],
   ['a set', '3106020101020101'],
   ['one integer', '3003020101'],

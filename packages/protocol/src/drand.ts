@@ -1,11 +1,11 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { sha256 } from '@noble/hashes/sha2.js'
+import { cacheValid } from './cacheValid.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import { type EntropyWitness, isSourceName, parseTimestamp } from './entropy.ts'
 import { isNatural, toU64be } from './fields.ts'
 import { fromHex, isHex, toHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
-import { rememberGood } from './rememberGood.ts'
 
 /** A drand network with the scheme `bls-unchained-g1-rfc9380`: one round per period, starting at genesis. */
 export type DrandBeacon = {
@@ -123,7 +123,7 @@ export function isRoundSigned(signed: { publicKey: string; round: number; signat
  * Whether a key is a point of the right subgroup, not infinity, in canonical encoding. The check takes 13 milliseconds. Results are cached,
  * because settings and policies repeat the same few keys.
  */
-export const isDrandKey = rememberGood(checkDrandKey, 64)
+export const isDrandKey = cacheValid(checkDrandKey, 64)
 
 function checkDrandKey(key: string): boolean {
   try {

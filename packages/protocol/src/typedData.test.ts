@@ -118,7 +118,7 @@ describe('the depth of types', () => {
     ['a list of itself', { One: [{ name: 'value', type: 'One[]' }] }],
     ['another that contains it', { One: [{ name: 'value', type: 'Two[2]' }], Two: [{ name: 'value', type: 'One' }] }],
     [
-      'nothing, beside two that contain each other',
+      'an unused struct, and two that contain each other',
       { One: [], Two: [{ name: 'value', type: 'Three' }], Three: [{ name: 'value', type: 'Two[]' }] },
     ],
   ])('a struct may not contain %s', (_, types) => {

@@ -61,7 +61,7 @@ test('openings', () => {
 
 test('accepts and rejects the files of one opening', () => {
   const commitment = vectors.openings[1]?.commitment
-  const judge = (text: string) => {
+  const runCheck = (text: string) => {
     try {
       return toHex(computeCommitment(parseOpening(new TextEncoder().encode(text)))) === commitment
     } catch (error) {
@@ -72,7 +72,7 @@ test('accepts and rejects the files of one opening', () => {
   for (const { name, text, isAccepted } of vectors.openingTexts) {
     // Every parser reads the same value, so only the rule distinguishes them.
     expect([name, JSON.parse(text)]).toEqual([name, vectors.openings[1]?.opening])
-    expect([name, judge(text)]).toEqual([name, isAccepted])
+    expect([name, runCheck(text)]).toEqual([name, isAccepted])
   }
 })
 

@@ -25,7 +25,7 @@ import { toCid } from './cid.ts'
 import type { AnyReceipt, ReceiptView } from './receiptView.ts'
 import { checkRelease, checkStatement } from './v1/checkSignedParts.ts'
 import { ATTESTATION_V2, type GivenBlocks, parseBlock } from './v2/blocks.ts'
-import { type Logged, skipLog } from './v2/checkLog.ts'
+import { type LogInclusion, skipLog } from './v2/checkLog.ts'
 import { refuseOpening } from './v2/checkOpening.ts'
 import { type Reading, readAttestation } from './v2/readAttestation.ts'
 
@@ -94,7 +94,7 @@ export type ReceiptCheck = {
   /** The rules of the vault that signed. Undefined for a wallet, or if they differ from the statement's. */
   policy: Policy | undefined
   /** The position in a log. Undefined if there is no proof of one. */
-  logged: Logged | undefined
+  logged: LogInclusion | undefined
 }
 
 /**

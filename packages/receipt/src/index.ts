@@ -45,7 +45,7 @@ export {
   assembleBatch,
   assembleCoordinator,
   assembleRelease,
-  type Released,
+  type ReleaseCids as Released,
   toBlockRelease,
 } from './v2/assemble.ts'
 export { ATTESTATION_V2, type Blocks, encodeBlock, type GivenBlocks, parseBlock } from './v2/blocks.ts'
@@ -63,6 +63,6 @@ export {
   parseReceiptCar,
   type ReceiptFiles,
 } from './v2/car.ts'
-export type { Logged } from './v2/checkLog.ts'
+export type { LogInclusion as Logged } from './v2/checkLog.ts'
 export { quantumNote } from './v2/readAttestation.ts'
 export { blockSchemas } from './v2/schema.ts'

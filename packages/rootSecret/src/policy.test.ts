@@ -31,7 +31,7 @@ describe('rejects', () => {
     ['empty measurements', { ...policy, measurements: [] }],
     ...registers.map((name): [string, unknown] => {
       const { [name]: _, ...rest } = measurement
-      return [`a measurement without ${name}, beside a whole one`, { ...policy, measurements: [measurement, rest] }]
+      return [`a measurement without ${name}, and a whole one`, { ...policy, measurements: [measurement, rest] }]
     }),
     ['a misspelt register', { ...policy, measurements: [{ ...measurement, MROWNER: '11'.repeat(48) }] }],
     ['a short measurement', { ...policy, measurements: [{ ...measurement, mrTd: '11'.repeat(47) }] }],

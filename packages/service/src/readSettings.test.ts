@@ -55,7 +55,7 @@ describe('the settings of a service', () => {
     ['a space before the name', ' PORT=8080', 'expected NAME=VALUE or a # comment'],
     ['a space after the name', 'PORT =8080', 'expected NAME=VALUE or a # comment'],
     ['no name', '=8080', 'expected NAME=VALUE or a # comment'],
-    ['white space alone', '  ', 'expected NAME=VALUE or a # comment'],
+    ['only white space', '  ', 'expected NAME=VALUE or a # comment'],
     ['an unknown name', 'PROT=8080', 'unknown setting PROT'],
     ['a name in lower case', 'port=8080', 'unknown setting port'],
     ['what only Node reads', 'NODE_ENV=production', 'unknown setting NODE_ENV'],

@@ -42,22 +42,22 @@ test('writes a register of zeros as 0, and an unchecked one as nothing', () => {
 
 test.each([0, 2, 3, 6, 7, 9])('rejects a measurement of %i parts', (count) => {
   const text = count === 0 ? '' : Array(count).fill(mrTd).join(':')
-  expect(parseMeasurementText(text, (part) => (part === '' ? 'judged' : part))).toEqual(
-    count === 0 ? { mrTd: 'judged' } : undefined,
+  expect(parseMeasurementText(text, (part) => (part === '' ? 'checked' : part))).toEqual(
+    count === 0 ? { mrTd: 'checked' } : undefined,
   )
 })
 
 test('only the full form may have empty registers, and never MRTD', () => {
-  const judged: string[] = []
-  const judge = (part: string) => {
-    judged.push(part)
+  const checked: string[] = []
+  const check = (part: string) => {
+    checked.push(part)
     return part
   }
-  parseMeasurementText(`${mrTd}:${rtmr0}::${rtmr2}`, judge)
-  expect(judged).toContain('')
-  judged.length = 0
-  parseMeasurementText(`:${rtmr0}::::::`, judge)
-  expect(judged).toEqual(['', rtmr0])
+  parseMeasurementText(`${mrTd}:${rtmr0}::${rtmr2}`, check)
+  expect(checked).toContain('')
+  checked.length = 0
+  parseMeasurementText(`:${rtmr0}::::::`, check)
+  expect(checked).toEqual(['', rtmr0])
 })
 
 const minimumTcb = { Milan: { bl: 4, snp: 24, ucode: 219 }, Turin: { fmc: 1, tee: 0 } }
@@ -146,7 +146,7 @@ test.each([
   ],
   ['an id of another key', vkey.replace(/\+[0-9a-f]{8}\+/, '+00000000+')],
   ['a key cut short', vkey.slice(0, -4)],
-  ['plus signs alone', '++'],
+  ['only plus signs', '++'],
 ])('%s is none', (_, text) => {
   expect(parseWitnessText(text)).toBeUndefined()
 })

@@ -74,7 +74,7 @@ describe('finds every false claim, and no other', () => {
     ['the quote not verified, though it is good', { kmsQuoteVerified: false }, ['kmsQuoteVerified']],
     ['pinned, but without a CID', { status: 'pending_onchain', ipfsCid: null, receipt: null }, ['receipt', 'status']],
     ['pinned, but without a copy of the receipt', { receipt: null }, ['receipt']],
-    ['given up, while the chain has the event', { status: 'onchain_failed' }, ['status']],
+    ['failed, while the chain has the event', { status: 'onchain_failed' }, ['status']],
     ['not pinned, but with a CID', { status: 'pending_pin' }, ['status']],
     ['a failed pin, but with a CID', { status: 'pin_failed' }, ['status']],
   ])('%s', async (_name, change, members) => {

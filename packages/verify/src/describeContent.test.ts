@@ -34,7 +34,7 @@ describe('a message', () => {
     ['a carriage return', 'Bad\rGood'],
     ['nothing visible', 'a\u200bb'],
     ['a letter that fills nothing', 'a\u3164b'],
-    ['a mark that nobody sees', 'a\u{e0101}b'],
+    ['an invisible mark', 'a\u{e0101}b'],
   ])('cannot hide something behind %s', (_, text) => {
     const words = message(text)
     expect(readFact(words, 'Message')).toContain('\u{fffd}')
@@ -314,13 +314,9 @@ describe('typed data', () => {
         ],
       },
     ],
-    ['a permit of zero with a member of its own', 'Permit', { owner: wallet, spender, value: 0, amount: 7 }],
-    [
-      'an allowance of zero with a member of its own',
-      'PermitSingle',
-      { spender, details: { token, amount: 0, more: 7 } },
-    ],
-    ['an allowance of zero beside another', 'PermitSingle', { spender, also: 7, details: { token, amount: 0 } }],
+    ['a permit of zero with an extra member', 'Permit', { owner: wallet, spender, value: 0, amount: 7 }],
+    ['an allowance of zero with an extra member', 'PermitSingle', { spender, details: { token, amount: 0, more: 7 } }],
+    ['an allowance of zero and another', 'PermitSingle', { spender, also: 7, details: { token, amount: 0 } }],
     ['a batch of none', 'PermitBatch', { spender, details: [] }],
   ])('%s still warns', (_, primaryType, content) => {
     const { sentence, warnings } = typed(primaryType, content)

@@ -35,7 +35,7 @@ type SignedContent = CheckedOutcome & {
  */
 export function describeSigned(signed: SignedContent, { toTime = (time) => time }: SignedReader = {}): ContentWords {
   const words = describeKind(signed, toTime)
-  const facts = [...words.facts, ...describeVault(signed), ...describeLogged(signed.logged, toTime)]
+  const facts = [...words.facts, ...describeVault(signed), ...describeLogEntry(signed.logged, toTime)]
   const sentence = isEvident(signed)
     ? words.sentence
     : `This is not proven, only stated in the receipt: ${words.sentence}`
@@ -200,7 +200,7 @@ function readApprovals(approvals: readonly unknown[]): readonly Approval[] {
   }
 }
 
-function describeLogged(logged: Logged | undefined, toTime: (time: string) => string): Fact[] {
+function describeLogEntry(logged: Logged | undefined, toTime: (time: string) => string): Fact[] {
   if (logged === undefined) return []
   const { origin, index, size, cosigners, witnesses, quorum, cosignedAt } = logged
   return [

@@ -75,7 +75,7 @@ const failedSteps = ({ steps }: { steps: readonly { id: string; status: string }
 const statusOf = ({ steps }: { steps: readonly { id: string; status: string }[] }, id: string) =>
   steps.find((step) => step.id === id)?.status
 
-async function judge(row: Row) {
+async function runCheck(row: Row) {
   const { subject, opening, revocations, collaterals = [], hasSources = true, hasNode = true, at } = row
   const deps = createDeps(createSubjectNetwork(row))
   const named = typeof subject === 'string' ? recogniseSubject(subject) : { kind: 'file' as const, ...subject }
@@ -103,7 +103,7 @@ async function judge(row: Row) {
 }
 
 test.each(subjects)('the verdict on $name', async (row) => {
-  expect(await judge(row)).toEqual(toWanted(row.expected))
+  expect(await runCheck(row)).toEqual(toWanted(row.expected))
 })
 
 describe('the golden receipt', () => {

@@ -33,7 +33,7 @@ type StepIds = readonly VerifierStep['id'][]
 type Fails = Readonly<Partial<Record<VerifierStep['id'], string>>>
 type Lies = readonly Claim['member'][]
 
-type Judged = {
+type ExpectedOutcome = {
   verdict: Outcome['verdict']
   conclusion: Conclusion
   /** By step: the code, or an empty text if the step fails without one. */
@@ -46,7 +46,7 @@ type Judged = {
   lies?: Lies
 }
 
-export type Expected = Judged | { error: string }
+export type Expected = ExpectedOutcome | { error: string }
 
 type Given = {
   /** A file, or a text that names a receipt. */
@@ -92,20 +92,25 @@ const UNOPENED: StepIds = ['opening', 'digest', 'signature']
 const OFF_CHAIN: StepIds = ['transaction']
 const COORDINATOR: StepIds = ['coordinator-policy', 'coordinator-chip', 'coordinator-measurement', 'coordinator-config']
 const UNANCHORED: StepIds = ['measurement', 'config', ...COORDINATOR]
-const accepted: Judged = { verdict: 'mock', conclusion: 'accepted' }
-const acceptedBut = (skip: StepIds): Judged => ({ ...accepted, skip })
-const acceptedInLog: Judged = { ...accepted, pass: ['log'] }
-const late: Judged = { verdict: 'mock', conclusion: 'late', skip: ['time-bound'] }
-const lateMock: Judged = { ...late, conclusion: 'mock' }
-const unbounded = (skip: StepIds): Judged => ({ verdict: 'mock', conclusion: 'unbounded', skip })
-const incomplete = (skip: StepIds): Judged => ({ verdict: 'incomplete', conclusion: 'incomplete', skip })
-const incompleteMock = (skip: StepIds): Judged => ({ verdict: 'incomplete', conclusion: 'mock', skip })
-const unknownCode = (...skip: StepIds): Judged => ({ verdict: 'mock', conclusion: 'unknown-code', skip })
-const refusedMock = (skip: StepIds = []): Judged => ({ verdict: 'mock', conclusion: 'mock', skip })
-const contradicted = (...lies: Lies): Judged => ({ verdict: 'mock', conclusion: 'contradicted', lies })
-const lying = (judged: Judged, ...lies: Lies): Judged => ({ ...judged, lies })
+const accepted: ExpectedOutcome = { verdict: 'mock', conclusion: 'accepted' }
+const acceptedBut = (skip: StepIds): ExpectedOutcome => ({ ...accepted, skip })
+const acceptedInLog: ExpectedOutcome = { ...accepted, pass: ['log'] }
+const late: ExpectedOutcome = { verdict: 'mock', conclusion: 'late', skip: ['time-bound'] }
+const lateMock: ExpectedOutcome = { ...late, conclusion: 'mock' }
+const unbounded = (skip: StepIds): ExpectedOutcome => ({ verdict: 'mock', conclusion: 'unbounded', skip })
+const incomplete = (skip: StepIds): ExpectedOutcome => ({ verdict: 'incomplete', conclusion: 'incomplete', skip })
+const incompleteMock = (skip: StepIds): ExpectedOutcome => ({ verdict: 'incomplete', conclusion: 'mock', skip })
+const unknownCode = (...skip: StepIds): ExpectedOutcome => ({ verdict: 'mock', conclusion: 'unknown-code', skip })
+const refusedMock = (skip: StepIds = []): ExpectedOutcome => ({ verdict: 'mock', conclusion: 'mock', skip })
+const contradicted = (...lies: Lies): ExpectedOutcome => ({ verdict: 'mock', conclusion: 'contradicted', lies })
+const lying = (judged: ExpectedOutcome, ...lies: Lies): ExpectedOutcome => ({ ...judged, lies })
 const error = (code: string): Expected => ({ error: code })
-const failed = (fail: Fails, skip: StepIds = []): Judged => ({ verdict: 'failed', conclusion: 'failed', fail, skip })
+const failed = (fail: Fails, skip: StepIds = []): ExpectedOutcome => ({
+  verdict: 'failed',
+  conclusion: 'failed',
+  fail,
+  skip,
+})
 
 // Inputs.
 const honest = await issueGolden()
@@ -147,20 +152,20 @@ const toOpening = ({ opening }: SimulatedAttestation, without?: 'content' | 'sig
 }
 
 // Differences in the network.
-type Spoiled = { spoil: (network: FakeNetwork) => void }
+type NetworkChange = { spoil: (network: FakeNetwork) => void }
 type Answer = () => Response | Promise<Response>
 const refuse: Answer = () => Promise.reject(new TypeError('Failed to fetch'))
-const without = (cid: string): Spoiled => ({ spoil: ({ blocks }) => void blocks.delete(cid) })
-const exchange = (cid: string, block: Uint8Array): Spoiled => ({
+const without = (cid: string): NetworkChange => ({ spoil: ({ blocks }) => void blocks.delete(cid) })
+const exchange = (cid: string, block: Uint8Array): NetworkChange => ({
   spoil: ({ blocks }) => void blocks.set(cid, Uint8Array.from(block)),
 })
-const route = (...routes: [prefix: string, answer: Answer][]): Spoiled => ({
+const route = (...routes: [prefix: string, answer: Answer][]): NetworkChange => ({
   spoil: (network) => void network.routes.push(...routes),
 })
-const node = (rpc: Readonly<Record<string, unknown>>): Spoiled => ({
+const node = (rpc: Readonly<Record<string, unknown>>): NetworkChange => ({
   spoil: (network) => void Object.assign(network.rpc, rpc),
 })
-const both = (...parts: Spoiled[]): Spoiled => ({
+const both = (...parts: NetworkChange[]): NetworkChange => ({
   spoil(network) {
     for (const { spoil } of parts) spoil(network)
   },
@@ -281,7 +286,7 @@ export const subjects: readonly Subject[] = [
       ...byCid(),
       ...route([`${gatewayUrl}/ipfs/${honest.cid}`, () => new Response('{}')]),
     },
-    'an event that cannot be read, beside one that names the receipt': withLogs(unreadable, toLog(honest)),
+    'a malformed event, and one that names the receipt': withLogs(unreadable, toLog(honest)),
     'contracts on two chains, and a node of the right one': onTwoChains,
     // The command line can't know which of the two chains the reader means.
     'contracts on two chains, and a node of the other one': {
@@ -334,7 +339,7 @@ export const subjects: readonly Subject[] = [
       manifest: toManifest(outdated),
       tcbStatuses: ['OutOfDate'],
     },
-    'judged again': { ...files(), at: later, collaterals: [collateral, fresh] },
+    'checked again': { ...files(), at: later, collaterals: [collateral, fresh] },
     'version 2: a CAR': toCar(transaction),
     'an opening of a message, both halves': { ...toCar(message), ...toOpening(message) },
   }),
@@ -347,13 +352,13 @@ export const subjects: readonly Subject[] = [
     },
   }),
   ...of(unbounded(['event']), {
-    'a proof that its service calls pending for ever': proofOf('pending_onchain'),
-    'a proof that its service gave up publishing': proofOf('onchain_failed'),
+    'a proof that stays pending': proofOf('pending_onchain'),
+    'a proof that its service failed to publish': proofOf('onchain_failed'),
     // On the page, only a service can say that none is due.
     'no event, and none due': { ...withLogs(), isEventDue: false, expectedOnPage: failed({ event: '' }) },
   }),
   ...of(unbounded([...OFFLINE, 'signature']), {
-    'an opening, the content alone': { ...toCar(message), ...toOpening(message, 'signature') },
+    'an opening, only the content': { ...toCar(message), ...toOpening(message, 'signature') },
   }),
   ...of(late, {
     'an event one second later': events(LAST_S + 1),
@@ -374,7 +379,7 @@ export const subjects: readonly Subject[] = [
   }),
   ...of(unknownCode(...OFFLINE, ...UNANCHORED), { 'no anchors': { ...files(), manifest: emptyManifest } }),
   ...of(unknownCode(...OFFLINE, 'measurement'), {
-    'MRTD alone': withEnclave({ measurements: [{ mrTd: whole.mrTd }] }),
+    'only MRTD': withEnclave({ measurements: [{ mrTd: whole.mrTd }] }),
   }),
   ...of(unknownCode(...OFFLINE, 'config'), { 'no configuration': withEnclave({ configHashes: [] }) }),
   ...of(unknownCode('time-bound', 'config'), {
@@ -386,7 +391,7 @@ export const subjects: readonly Subject[] = [
   ...of(incomplete(UNASKED), {
     'a node that is down': { ...byCid(), ...route([rpcUrl, refuse]) },
     'a node of another chain': { ...byCid(), ...node({ eth_chainId: '0x1' }) },
-    'a contract on another chain alone': { ...byCid(), manifest: onChain(1), nodeChainId: 1 },
+    'only a contract on another chain': { ...byCid(), manifest: onChain(1), nodeChainId: 1 },
     'contracts on two chains, and a node of neither': { ...onTwoChains, ...node({ eth_chainId: '0x5' }) },
   }),
   ...of(incomplete(['event']), {
@@ -505,7 +510,7 @@ export const subjects: readonly Subject[] = [
     'a revocation list that names the coordinator’s certificate authority': revocations({ revoked: ['ask'] }),
   }),
   ...of(failed({ reevaluation: '' }, OFFLINE), {
-    'judged again by what changed': { ...files(), at: later, collaterals: [collateral, worsened] },
+    'checked again by what changed': { ...files(), at: later, collaterals: [collateral, worsened] },
   }),
   ...of(failed({ opening: '' }, [...OFFLINE, 'digest', 'signature']), {
     'an opening of another signature': { ...toCar(message), ...toOpening(otherMessage) },
@@ -528,7 +533,7 @@ export const subjects: readonly Subject[] = [
       expectedOnPage: accepted,
     },
     'two receipts of one transaction': { ...byTransaction, ...both(withLogs(toLog(honest), elsewhere)) },
-    'judged again without collateral of that time': { ...files(), at: later },
+    'checked again without collateral of that time': { ...files(), at: later },
   }),
   ...of(error('receipt_not_canonical'), {
     'a file of something else': { ...offline, subject: toFile('page.html', garbage) },
@@ -545,7 +550,7 @@ export const subjects: readonly Subject[] = [
   }),
   ...of(error('collateral_not_named'), {
     'the collateral of another receipt': { ...files(), collaterals: [toFile('other.json', other.collateral)] },
-    'judged again with two collaterals': { ...files(), at: later, collaterals: [fresh, worsened] },
+    'checked again with two collaterals': { ...files(), at: later, collaterals: [fresh, worsened] },
   }),
   ...of(error('car_mismatch'), {
     'version 2: a CAR with a block of another receipt': toCar(transaction, {
@@ -576,7 +581,7 @@ export const subjects: readonly Subject[] = [
   }),
   ...of(error('event_not_found'), { 'no event for a transaction': { ...byTransaction, ...node({ eth_getLogs: [] }) } }),
   ...of(error('proof_not_found'), {
-    'a slug that nobody knows': service(() => json({ code: 'proof_not_found' }, 404)),
+    'an unknown slug': service(() => json({ code: 'proof_not_found' }, 404)),
   }),
   ...of(error('proof_not_pinned'), {
     'a proof that is not pinned': proofWith({ status: 'pending_pin', ipfsCid: null, receipt: null }),

@@ -81,12 +81,12 @@ const takingVlek: Given = { policy: { signingKeys: ['VLEK'] } }
 const codeCases = [
   ...verified('coordinator-measurement', { 'the measurement with its HOST_DATA': {} }),
   ...unknown('coordinator-measurement', {
-    'the measurement alone': { anchors: { coordinatorMeasurements: [launch] } },
-    'the measurement alone, for a guest without HOST_DATA': {
+    'only the measurement': { anchors: { coordinatorMeasurements: [launch] } },
+    'only the measurement, for a guest without HOST_DATA': {
       issue: withoutData,
       anchors: { coordinatorMeasurements: [launch] },
     },
-    'other HOST_DATA, with the measurement named alone beside it': {
+    'other HOST_DATA, with another entry of only the measurement': {
       anchors: { coordinatorMeasurements: [`${launch}:${'01'.repeat(32)}`, launch] },
     },
   }),
@@ -99,7 +99,7 @@ const codeCases = [
     },
   }),
   ...failed('coordinator-measurement', 'policy_invalid', {
-    'HOST_DATA in upper case is nobody’s': {
+    'HOST_DATA in upper case matches none': {
       anchors: { coordinatorMeasurements: [`${launch}:${stated.toUpperCase()}`] },
     },
   }),
@@ -170,7 +170,7 @@ const chipCases = [
 const revocationCases = [
   ...verified('coordinator-revocation', { 'no revocation list': {} }, 'skip'),
   ...verified('coordinator-revocation', {
-    'a list that names nobody': { revocations: list },
+    'an empty list': { revocations: list },
     'a list that names the key of VLEKs, for a VCEK': listing({ revoked: ['asvk'] }),
   }),
   ...failed('coordinator-revocation', 'certificate_revoked', {

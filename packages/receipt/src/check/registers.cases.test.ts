@@ -135,7 +135,7 @@ const registerCases: readonly Case[] = [
     expected: open('they do not name MRCONFIGID, MROWNER and MROWNERCONFIG.'),
   })),
   {
-    name: 'MRTD alone',
+    name: 'only MRTD',
     issue: honest,
     anchors: trusting({ mrTd: whole.mrTd }),
     expected: open('RTMR0, RTMR1, RTMR2, RTMR3, MRCONFIGID, MROWNER and MROWNERCONFIG', 'for RTMR3, the events'),
@@ -159,13 +159,13 @@ const registerCases: readonly Case[] = [
     expected: foreign('measurement_not_allowed'),
   },
   {
-    name: 'a whole measurement beside one of the firmware',
+    name: 'a whole measurement, and one of the firmware',
     issue: honest,
     anchors: () => ({ measurements: [{ mrTd: whole.mrTd }, whole] }),
     expected: known,
   },
   {
-    name: 'a whole measurement of other code beside one of the firmware',
+    name: 'a whole measurement of other code, and one of the firmware',
     issue: honest,
     anchors: () => ({ measurements: [{ ...whole, rtmr2: hex(9) }, { mrTd: whole.mrTd }] }),
     expected: open('MROWNERCONFIG'),
@@ -200,27 +200,27 @@ const named: Row[] = [
   ),
   ...codeEvents.map(
     (name): Row => [
-      `${name} not named beside RTMR3`,
+      `RTMR3 without ${name}`,
       onDstack,
       trustingBoth(without(events, name)),
       open(`they do not name dstack’s events ${name}.`),
     ],
   ),
   [
-    'no events named beside RTMR3',
+    'RTMR3 without events',
     onDstack,
     trustingBoth(),
     open('they do not name dstack’s events compose-hash, app-id and key-provider.'),
   ],
   ['the secret is not dstack’s, and RTMR3 is named without events', onOther, trustingBoth(), known],
   [
-    'no dstack, with RTMR3 named, beside the events of a release for dstack',
+    'no dstack, with RTMR3, and the events of a release for dstack',
     honest,
     () => ({ measurements: [whole, { ...without(whole, 'rtmr3'), mrTd: hex(9) }], events }),
     known,
   ],
   [
-    'no dstack, with RTMR3 not named, beside the events of a release for dstack',
+    'no dstack, without RTMR3, and the events of a release for dstack',
     honest,
     () => ({ measurements: [without(whole, 'rtmr3')], events }),
     foreign('event_not_allowed'),
@@ -332,7 +332,7 @@ const platformCases: readonly Case[] = [
   },
 ]
 
-async function judge({ issue, anchors, isMock = false }: Case) {
+async function runCheck({ issue, anchors, isMock = false }: Case) {
   const issued = await service.issue({ signedAt, ...issue })
   const platform = parsePckPlatform(parseQuote(fromHex(issued.receipt.signer.quoteHex)).pckChain)
   const { measurements, ...others } = issued.anchors
@@ -351,7 +351,7 @@ describe.each([
   test.each(cases.map((row) => [row.name, row.expected.verdict, row] as const))(
     '%s: %s',
     async (_name, _verdict, row) => {
-      const { verdict, steps } = await judge(row)
+      const { verdict, steps } = await runCheck(row)
       const { step: id, status, code, says = [], differences } = row.expected
       const step = steps.find((each) => each.id === id)
       expect({ verdict, id, status: step?.status, code: step?.code }).toEqual({

@@ -97,7 +97,7 @@ const cases: readonly Case[] = [
     ...late,
   },
   {
-    name: 'beside one of no receipt',
+    name: 'with another event that names no receipt',
     chain: [event(500, { data: '0x00' }), event(1_000), event(1_500, { cid: 'no receipt' })],
     ...bounded,
   },

@@ -124,8 +124,8 @@ describe('another service’s anchors are not the reader’s', () => {
   })
 
   test('accepts the key of a simulated source only if the reader names no key', async () => {
-    const judge = (entropyKeys: string[]) => check({ anchors: { ...honest.anchors, entropyKeys } })
-    const [none, other] = [await judge([]), await judge(['00'.repeat(32)])]
+    const runCheck = (entropyKeys: string[]) => check({ anchors: { ...honest.anchors, entropyKeys } })
+    const [none, other] = [await runCheck([]), await runCheck(['00'.repeat(32)])]
     expect([none.verdict, statusOf(none, 'entropy-key')]).toEqual(['mock', 'pass'])
     expect([other.verdict, ...failures(other)]).toEqual(['failed', 'entropy-key'])
   })

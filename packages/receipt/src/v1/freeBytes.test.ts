@@ -169,7 +169,7 @@ describe('an event log is measured only by its hashes', () => {
   const rtmrs = [sha384(zero, digest), zero, zero, sha384(zero, runtimeDigest)] as const
   const issued = createReceiptSimulator().issue({ signedAt: at, quote: { rtmrs } })
 
-  async function judge(eventLog: unknown, spell = JSON.stringify) {
+  async function runCheck(eventLog: unknown, spell = JSON.stringify) {
     const issue = await issued
     const { batch } = issue.records
     const log = eventLog === undefined ? {} : { eventLog: spell(eventLog) }
@@ -183,17 +183,17 @@ describe('an event log is measured only by its hashes', () => {
     ['with the digest of a runtime event', [boot, { ...runtime, digest: toHex(runtimeDigest) }]],
     ['with a further member', [{ ...boot, note: 'hello' }, runtime]],
     [
-      'with another type, name and payload beside a digest',
+      'with another type, name and payload than the digest',
       [{ ...boot, event_type: 2, event: 'x', event_payload: '00' }, runtime],
     ],
     ['without the entries of RTMR0', [runtime]],
     ['left out', undefined],
   ])('free: %s', async (_, log) => {
-    expect(await judge(log)).toBeUndefined()
+    expect(await runCheck(log)).toBeUndefined()
   })
 
   test('accepts other white space', async () => {
-    expect(await judge([boot, runtime], (log) => JSON.stringify(log, undefined, 2))).toBeUndefined()
+    expect(await runCheck([boot, runtime], (log) => JSON.stringify(log, undefined, 2))).toBeUndefined()
   })
 
   test.each<[string, unknown]>([
@@ -204,7 +204,7 @@ describe('an event log is measured only by its hashes', () => {
     ['no runtime event', [boot]],
     ['a runtime event twice', [boot, runtime, runtime]],
   ])('not free: %s', async (_, log) => {
-    expect(await judge(log)).toBe('quote')
+    expect(await runCheck(log)).toBe('quote')
   })
 })
 

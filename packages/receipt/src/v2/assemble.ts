@@ -34,10 +34,10 @@ export function assembleCoordinator(record: Omit<CoordinatorBlock, 'version'>): 
 }
 
 /** The CIDs of the released blocks. */
-export type Released = Pick<ReleaseBlock, 'batch' | 'collateral' | 'coordinator'>
+export type ReleaseCids = Pick<ReleaseBlock, 'batch' | 'collateral' | 'coordinator'>
 
 /** The message that a coordinator signs twice to release a batch: the hashes in these CIDs. */
-export function toBlockRelease({ batch, collateral, coordinator }: Released): Uint8Array<ArrayBuffer> {
+export function toBlockRelease({ batch, collateral, coordinator }: ReleaseCids): Uint8Array<ArrayBuffer> {
   return toReleaseMessageV2({
     batchHash: hashNamed(batch),
     collateralHash: hashNamed(collateral),
@@ -47,7 +47,7 @@ export function toBlockRelease({ batch, collateral, coordinator }: Released): Ui
 
 /** The block of a release, with both signatures over `toBlockRelease`. */
 export function assembleRelease(
-  record: Released & { signatures: { ed25519: Uint8Array; mlDsa65: Uint8Array } },
+  record: ReleaseCids & { signatures: { ed25519: Uint8Array; mlDsa65: Uint8Array } },
 ): ReleaseBlock {
   const { batch, collateral, coordinator, signatures } = record
   return {

@@ -99,7 +99,7 @@ describe('CAR, version 1', () => {
   })
 
   test.each<[string, Uint8Array]>([
-    ['a header alone', car.slice(0, 59)],
+    ['only a header', car.slice(0, 59)],
     ['a root that is not there', writeCar(block('three'), blocks.map(section))],
     ['a block under another’s CID', writeCar(one, [section(one), [cidOf(two), block('changed')]])],
     ['a CID of another codec', writeCar(one, [section(one), [dagPb, two]])],

@@ -261,7 +261,7 @@ describe('the time', () => {
 })
 
 describe('the reader’s witnesses', () => {
-  const judge = (...logWitnesses: NonNullable<NonNullable<CheckReceiptOptions['anchors']>['logWitnesses']>) =>
+  const runCheck = (...logWitnesses: NonNullable<NonNullable<CheckReceiptOptions['anchors']>['logWitnesses']>) =>
     check(honest, { anchors: { ...honest.anchors, logWitnesses } })
   const [first = '', silent = '', third = ''] = setting.witnesses
   const stranger = toHex(ed25519.getPublicKey(sha256(new Uint8Array(1))))
@@ -272,9 +272,9 @@ describe('the reader’s witnesses', () => {
       { witnesses: [third, first], quorum: 2 },
       { witnesses: [first, stranger, third], quorum: 2 },
     ]) {
-      expect(failures(await judge(policy))).toEqual([])
+      expect(failures(await runCheck(policy))).toEqual([])
     }
-    expect(failures(await judge({ witnesses: [first], quorum: 1 }, { witnesses: [third], quorum: 1 }))).toEqual([])
+    expect(failures(await runCheck({ witnesses: [first], quorum: 1 }, { witnesses: [third], quorum: 1 }))).toEqual([])
   })
 
   test('fail if too few cosigned, independent of the settings', async () => {
@@ -284,10 +284,10 @@ describe('the reader’s witnesses', () => {
       { witnesses: [first, silent], quorum: 2 },
       { witnesses: [first, stranger, silent], quorum: 2 },
     ]) {
-      const result = await judge(policy)
+      const result = await runCheck(policy)
       expect([result.verdict, failures(result)]).toEqual(['failed', ['log']])
       expect(stepOf(result, 'log')?.detail).toContain('of the anchors’ witnesses')
-      expect(failures(await judge({ witnesses: [first], quorum: 1 }, policy))).toEqual(['log'])
+      expect(failures(await runCheck({ witnesses: [first], quorum: 1 }, policy))).toEqual(['log'])
     }
   })
 
@@ -298,7 +298,7 @@ describe('the reader’s witnesses', () => {
     ['one twice', { witnesses: [first, first, stranger], quorum: 2 }],
     ['no key', { witnesses: ['00'.repeat(32)], quorum: 1 }],
   ])('%s is no policy, and passes nothing', async (_, policy) => {
-    const result = await judge(policy)
+    const result = await runCheck(policy)
     expect([result.verdict, stepOf(result, 'log')?.code]).toEqual(['failed', 'witness_policy_malformed'])
   })
 })

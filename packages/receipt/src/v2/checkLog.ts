@@ -16,7 +16,7 @@ import { toTime } from '../check/checkWitness.ts'
 import { failIf, NOT_IN_MANIFEST, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 
 /** The position of a signature's entry in a log, and its cosigners. */
-export type Logged = {
+export type LogInclusion = {
   origin: string
   /** The index, from 0. */
   index: number
@@ -43,7 +43,7 @@ export async function checkLog(
   { run }: Transcript,
   receipt: AttestationReceiptV2,
   { batch, policies }: { batch: BatchBlock | undefined; policies: readonly WitnessPolicy[] },
-): Promise<Logged | undefined> {
+): Promise<LogInclusion | undefined> {
   return run('log', () => {
     const { settings, logKey } = needs(batch, 'the batch with the log’s settings is missing')
     const { log } = receipt
@@ -116,7 +116,7 @@ function findTime(cosignatures: readonly Cosignature[], policies: readonly Witne
 
 const MAX_DATE_MS = 8.64e15
 
-function describe({ origin, index, size, cosigners, witnesses, quorum, cosignedAt }: Logged): string {
+function describe({ origin, index, size, cosigners, witnesses, quorum, cosignedAt }: LogInclusion): string {
   const who = `${cosigners.length} of ${witnesses} witnesses cosigned, and ${quorum} are enough`
   return `Entry ${index} of the log ${origin}, in a tree of ${size}. ${who}. They had a quorum by ${cosignedAt}, according to their own clocks.`
 }

@@ -330,9 +330,9 @@ describe('entropy', () => {
     const { publicKey: key, chainHash } = receipt.entropy
     const own = { kind: 'drand', key, chainHash, genesisS: 1_500_000_000, periodS: 3 } as const
     const earlier = { ...own, genesisS: 1_499_999_970 }
-    const judge = async (...entropy: (typeof earlier)[]) =>
+    const runCheck = async (...entropy: (typeof earlier)[]) =>
       failures(await check(await issue({ isBeacon: true, settings: { entropy } })))
-    expect([await judge(earlier), await judge(earlier, own)]).toEqual([['entropy'], []])
+    expect([await runCheck(earlier), await runCheck(earlier, own)]).toEqual([['entropy'], []])
   })
 
   test('an unsigned sample fails its step', async () => {

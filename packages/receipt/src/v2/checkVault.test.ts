@@ -44,7 +44,7 @@ const honest = await issueGolden({ kind: 'transaction' }, goldenVaults.transacti
 const wallet = await issue({})
 
 /** Only the vault's steps, for a receipt whose statement names these approvals, as from a broken enclave. */
-async function judge(
+async function runCheck(
   policy: Policy,
   approve: ReturnType<typeof approveWith>,
   subject: Partial<TransactionSubject> = {},
@@ -107,10 +107,10 @@ describe('an honest receipt of a vault', () => {
   })
 
   test('extra approvals are checked too', async () => {
-    expect(failures(await judge(approvedTwice, approveWith(approvedTwice, { by: [0, 1, 2] })))).toEqual([])
+    expect(failures(await runCheck(approvedTwice, approveWith(approvedTwice, { by: [0, 1, 2] })))).toEqual([])
     const forged = approveWith(approvedTwice, { by: [2], changes: { rpId: 'evil.example' } })
     const genuine = approveWith(approvedTwice, { by: [0, 1] })
-    const result = await judge(approvedTwice, (request) => [...genuine(request), ...forged(request)])
+    const result = await runCheck(approvedTwice, (request) => [...genuine(request), ...forged(request)])
     expect(failures(result)).toEqual(['vault-approvals'])
     expect(detailOf(result, 'vault-approvals')).toBe('Approval 3 is invalid: it was given for another domain.')
   })
@@ -203,7 +203,7 @@ describe('a rule that does not allow the signature', () => {
     ['an amount that is none', { value: '01' }, 'malformed'],
     ['log', {}, 'The policy requires a log', log],
   ])('%s', async (_, subject, sentence, policy = approved) => {
-    const result = await judge(policy, approveWith(policy), subject)
+    const result = await runCheck(policy, approveWith(policy), subject)
     expect(vaultStatuses(result)).toEqual(['pass', 'fail', 'skip'])
     expect(detailOf(result, 'vault-rule')).toContain(sentence)
   })
@@ -274,14 +274,14 @@ describe('approvals', () => {
     ['without verifying the user', { changes: { flags: 0x01 } }, 'did not verify'],
     ['that are none', { by: [] }, '1 more is needed'],
   ])('%s', async (_, options, sentence) => {
-    const result = await judge(approved, approveWith(approved, options))
+    const result = await runCheck(approved, approveWith(approved, options))
     expect(vaultStatuses(result)).toEqual(['pass', 'pass', 'fail'])
     expect(detailOf(result, 'vault-approvals')).toContain(sentence)
   })
 
   test('are valid until the last moment of the day', async () => {
     for (const until of [expiresMs + 1, expiresMs + 86_400_000]) {
-      expect(failures(await judge(approved, approveWith(approved, { expiresMs: until })))).toEqual([])
+      expect(failures(await runCheck(approved, approveWith(approved, { expiresMs: until })))).toEqual([])
     }
   })
 
@@ -290,7 +290,7 @@ describe('approvals', () => {
     ['reordered', [1, 0]],
     ['one twice', [1, 1]],
   ])('%s', async (_, by) => {
-    const result = await judge(approvedTwice, approveWith(approvedTwice, { by }))
+    const result = await runCheck(approvedTwice, approveWith(approvedTwice, { by }))
     expect(vaultStatuses(result)).toEqual(['pass', 'pass', 'fail'])
   })
 

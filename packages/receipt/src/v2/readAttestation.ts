@@ -6,7 +6,7 @@ import { failIf, type Transcript } from '../check/steps.ts'
 import { nameSignature, type ReceiptView } from '../receiptView.ts'
 import { toBlockRelease } from './assemble.ts'
 import { type Blocks, checkBlocks, type GivenBlocks } from './blocks.ts'
-import { checkLog, type Logged } from './checkLog.ts'
+import { checkLog, type LogInclusion } from './checkLog.ts'
 import { checkSubject } from './checkSubject.ts'
 import { checkVault } from './checkVault.ts'
 
@@ -14,7 +14,7 @@ import { checkVault } from './checkVault.ts'
 export type Reading = {
   view: ReceiptView
   policy: Policy | undefined
-  logged: Logged | undefined
+  logged: LogInclusion | undefined
   checkRelease(): Promise<void>
 }
 

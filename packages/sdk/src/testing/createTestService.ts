@@ -94,7 +94,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   let isSignedIn = options.signedIn ?? true
   let isProvisioned = options.provisioned ?? true
 
-  function takeFailure(request: TestRequest) {
+  function findFailure(request: TestRequest) {
     requests.push(request)
     const failure = failures.get(request)?.shift()
     // The browser's message for a failed connection.
@@ -246,7 +246,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       if (other === undefined) throw new ProblemFailure({ code: 'not_found' })
       throw new ProblemFailure({ code: 'method_not_allowed', headers: { allow: other.split(' ')[0] ?? '' } })
     }
-    const failure = takeFailure(route)
+    const failure = findFailure(route)
     if (failure !== undefined) throw new ProblemFailure(failure as TestProblem)
     const status = route === 'POST /vaults' ? 201 : 200
     return Response.json(await routes[route](request, url), { status })
@@ -264,7 +264,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     }
   }
 
-  const rpcDeps = { chain, takeFailure: (method: string) => takeFailure(method) as TestRpcError | undefined }
+  const rpcDeps = { chain, takeFailure: (method: string) => findFailure(method) as TestRpcError | undefined }
 
   async function fetchFromService(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
     // Node's `Request` rejects a signal of jsdom.

@@ -80,13 +80,16 @@ function readPolicy(value: unknown): Uint8Array {
   }
 }
 
-export type VaultAsked = { request: PolicyRequest; digest: Hex; approvals: readonly Approval[] | undefined }
+export type VaultSignRequest = { request: PolicyRequest; digest: Hex; approvals: readonly Approval[] | undefined }
 
 /**
  * Decides like the enclave, with the same code. Takes the time from the sample. Throws `policy_refused`, `approvals_missing` and
  * `approval_invalid`, and returns the hash of the approvals.
  */
-export function assertVaultAllows({ info }: TestVault, { request, digest, approvals = [] }: VaultAsked): string | null {
+export function assertVaultAllows(
+  { info }: TestVault,
+  { request, digest, approvals = [] }: VaultSignRequest,
+): string | null {
   const policy = info.policy as Policy
   const [source] = policy.time ?? []
   const nowMs = Date.now()
@@ -96,8 +99,8 @@ export function assertVaultAllows({ info }: TestVault, { request, digest, approv
     throw new ProblemFailure({ code: 'policy_refused', detail: describeRefusal(policy, verdict).join(' ') })
   }
   const signed = { policy, vaultAddress: info.address, kind: request.kind, digest: fromHex(digest.slice(2)) }
-  const judged = checkApprovals({ verifyEs256 }, { ...signed, approvals, required: verdict.approvals, nowMs })
-  if (judged.valid) return approvals.length === 0 ? null : toHex(hashApprovals(approvals))
-  const code = judged.reason === 'approvals_missing' ? 'approvals_missing' : 'approval_invalid'
-  throw new ProblemFailure({ code, detail: describeApprovalsFault(judged) })
+  const approvalsVerdict = checkApprovals({ verifyEs256 }, { ...signed, approvals, required: verdict.approvals, nowMs })
+  if (approvalsVerdict.valid) return approvals.length === 0 ? null : toHex(hashApprovals(approvals))
+  const code = approvalsVerdict.reason === 'approvals_missing' ? 'approvals_missing' : 'approval_invalid'
+  throw new ProblemFailure({ code, detail: describeApprovalsFault(approvalsVerdict) })
 }

@@ -22,7 +22,7 @@ export type CreatePasskeyParameters = {
   signal?: AbortSignal | undefined
 }
 
-/** What the app must store to ask for the passkey again. It is not in the policy. */
+/** The data that the app must store to use the passkey again. The policy does not contain it. */
 export type PasskeyCredential = {
   /** base64url. */
   credentialId: string

@@ -111,7 +111,7 @@ describe('approve', () => {
     started.stop()
   })
 
-  const judge = (approval: unknown, changes: object = {}) =>
+  const runCheck = (approval: unknown, changes: object = {}) =>
     checkApprovals(
       { verifyEs256 },
       {
@@ -132,9 +132,9 @@ describe('approve', () => {
     const before = started.service.requests.length
     const approval = await approve(parsePrepared(text))
     expect(started.service.requests).toHaveLength(before)
-    expect(judge(approval)).toEqual({ valid: true })
-    expect(judge(approval, { kind: 'message' })).toMatchObject({ valid: false })
-    expect(judge(approval, { vaultAddress: bob })).toMatchObject({ valid: false })
+    expect(runCheck(approval)).toEqual({ valid: true })
+    expect(runCheck(approval, { kind: 'message' })).toMatchObject({ valid: false })
+    expect(runCheck(approval, { vaultAddress: bob })).toMatchObject({ valid: false })
   })
 
   test.each([0, 1] as const)('finds the approver of two: %i', async (index) => {
@@ -204,7 +204,7 @@ describe('approve', () => {
     expect((await toFailure(approve(prepared))).code).toBe('passkey_failed')
   })
 
-  test('rejects an assertion that the vault would reject: in a another site’s frame', async () => {
+  test('rejects an assertion that the vault would reject: in another site’s frame', async () => {
     const { get } = navigator.credentials
     vi.spyOn(navigator.credentials, 'get').mockImplementationOnce(async (options) => {
       const { response } = (await get.call(navigator.credentials, options)) as unknown as {

@@ -28,7 +28,7 @@ function addBlock(block: Uint8Array): string {
   return toCid(block)
 }
 
-async function judge(hash: string = txHash) {
+async function runCheck(hash: string = txHash) {
   const fetchBytes = createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 })
   const rpc = createRpc({ fetchBytes }, { url: rpcUrl })
   const events = await listEvents(rpc, { contract, wallet, fromBlock: 0, toBlock: node.blocks.length })
@@ -64,39 +64,39 @@ describe('a receipt with a valid form, but with an impossible statement, fails',
     const bytes = toCanonicalJson(changed)
     const receipt = parseAnyReceipt(bytes)
     node.publish({ ...issued, receipt, cid: addBlock(bytes) })
-    expect(await judge(nameSignature(receipt).txHash)).toMatchObject({ conclusion: 'failed', facts: undefined })
+    expect(await runCheck(nameSignature(receipt).txHash)).toMatchObject({ conclusion: 'failed', facts: undefined })
   })
 })
 
 describe('the receipts that a publisher names for one transaction', () => {
   test('text that is not a CID does not displace a receipt', async () => {
     publish([...texts, first.cid])
-    expect(await judge()).toMatchObject({ conclusion: 'accepted' })
+    expect(await runCheck()).toMatchObject({ conclusion: 'accepted' })
   })
 
   test('text that is not a CID is not a receipt', async () => {
     publish(texts)
-    expect(await judge()).toMatchObject({ conclusion: 'failed', detail: 'the event names no receipt' })
+    expect(await runCheck()).toMatchObject({ conclusion: 'failed', detail: 'the event names no receipt' })
   })
 
   test('a valid receipt is found among three invalid ones', async () => {
     publish([...junk(3), first.cid])
-    expect(await judge()).toMatchObject({ conclusion: 'accepted' })
+    expect(await runCheck()).toMatchObject({ conclusion: 'accepted' })
   })
 
   test('an unchecked one may be valid, so the others do not fail the transaction', async () => {
     publish([...junk(4), first.cid])
-    expect(await judge()).toMatchObject({ conclusion: 'unavailable', detail: 'only 4 of 5 receipts are checked' })
+    expect(await runCheck()).toMatchObject({ conclusion: 'unavailable', detail: 'only 4 of 5 receipts are checked' })
   })
 
   test('four invalid ones are a failure if none was left unchecked', async () => {
     publish(junk(4))
-    expect(await judge()).toMatchObject({ conclusion: 'failed' })
+    expect(await runCheck()).toMatchObject({ conclusion: 'failed' })
   })
 
   test('a receipt has the time of its first event, without requests for the others', async () => {
     publish([first.cid, ...Array.from({ length: 40 }, () => first.cid), ...junk(2)])
-    expect(await judge()).toMatchObject({ conclusion: 'accepted' })
+    expect(await runCheck()).toMatchObject({ conclusion: 'accepted' })
     expect(node.asked.filter((method) => method === 'eth_getBlockByNumber')).toHaveLength(1)
   })
 })

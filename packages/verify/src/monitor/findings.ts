@@ -77,7 +77,7 @@ const kinds = {
       `${at} was used, but this node does not show by what${because}. Use a node that keeps the state of old blocks.`,
   },
   /** Beyond the limits of one run. */
-  'not-judged': { severity: 'gap', say: ({ at, because }) => `${at} not looked at yet${because}.` },
+  'not-judged': { severity: 'gap', say: ({ at, because }) => `${at} not checked yet${because}.` },
   /** It used the nonce, or is one of several in its block that may have used it, and has a receipt. */
   authorization: {
     severity: 'note',

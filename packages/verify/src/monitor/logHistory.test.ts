@@ -59,7 +59,7 @@ describe('two checkpoints of one log', () => {
     ['of which the later does not continue the earlier', 400],
     ['of which the earlier is no part of the later, a tile further', 700],
     ['of which the later is smaller, and no part of the earlier', 270],
-  ])('%s show that it is forked, each time it is looked at', async (_, size) => {
+  ])('%s show in every run that it is forked', async (_, size) => {
     const logs = await remember()
     stack.serve(toOther(size))
     for (const _time of [1, 2]) {
@@ -158,7 +158,7 @@ describe('a log that does not show all entries', () => {
   test.each([
     ['no bundle', () => new TextEncoder().encode('<html>Bad gateway</html>')],
     ['the entries of others', () => encodeBundle(others(256).map(encodeLogEntry))],
-  ])('answers once with %s, and is not taken at that for ever', async (_, answer) => {
+  ])('responds once with %s, and is fully read later', async (_, answer) => {
     stack.publish(...all)
     stack.append(...others(300))
     const logs = createLogsMemory()

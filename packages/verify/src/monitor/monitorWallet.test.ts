@@ -314,7 +314,7 @@ describe('unavailable data is never complete', () => {
     ['a receipt that no gateway has', { gone: true }, {}, 'receipt-unavailable 0'],
     ['a receipt of code without an anchor', {}, { manifests: [], contract }, 'receipt-not-accepted 0'],
     ['simulated evidence without leave', {}, { allowMock: false }, 'receipt-not-accepted 0'],
-    ['more receipts than one look may judge', {}, { maxReceipts: 0 }, 'not-judged 0'],
+    ['more receipts than the limit of one run', {}, { maxReceipts: 0 }, 'not-judged 0'],
   ])('%s', async (_, { gone }: { gone?: boolean }, change, finding) => {
     send(first)
     if (gone) network.blocks.delete(first.cid)

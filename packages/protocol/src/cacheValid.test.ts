@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { rememberGood } from './rememberGood.ts'
+import { cacheValid } from './cacheValid.ts'
 
 test('caches valid texts until there are too many, and always checks invalid ones again', () => {
-  const judged: string[] = []
-  const isGood = rememberGood((text) => {
-    judged.push(text)
+  const checked: string[] = []
+  const isGood = cacheValid((text) => {
+    checked.push(text)
     return text !== 'bad'
   }, 2)
-  const ask = (...texts: string[]) => [texts.map(isGood), judged.splice(0)]
+  const ask = (...texts: string[]) => [texts.map(isGood), checked.splice(0)]
   expect(ask('a', 'a', 'b', 'a', 'b')).toEqual([
     [true, true, true, true, true],
     ['a', 'b'],
