@@ -37,6 +37,7 @@ export type CreateVaultDeps = SignableTerms & {
 
 type CreateVaultParameters = { sid: string; session: Session; policy: unknown; address: Hex | undefined }
 
+/** Per user. Policies stay pinned permanently, and `GET /vaults` returns all vaults of a user at once. */
 export const MAX_VAULTS = 100
 /** How often and how long to check whether a worker has pinned the policy. */
 const POLL_MS = 200
