@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { build, defaultClientConditions } from 'vite'
 import { expect, test } from 'vitest'
 
-type Measured = {
+type BundleSize = {
   /** Loaded with the page. */
   bytes: number
   /** Including chunks loaded at first use. */
@@ -12,7 +12,7 @@ type Measured = {
 }
 
 /** Builds an app with this code, and measures it minified and gzipped, without viem and React. */
-async function measure(code: string): Promise<Measured> {
+async function measure(code: string): Promise<BundleSize> {
   const output = await build({
     configFile: false,
     logLevel: 'silent',

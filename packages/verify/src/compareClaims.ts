@@ -15,7 +15,7 @@ export type Claim = {
 }
 
 /** The evidence that claims are compared with. */
-export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
+export type ClaimEvidence = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
   steps: readonly VerifierStep[]
   /** The evidence is simulated, and the caller doesn't allow that. */
   isMockRefused: boolean
@@ -28,7 +28,7 @@ export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
  * Checks each claim in the service's response against the chain and the bytes fetched by CID. The copy of the receipt in the response is
  * only a claim.
  */
-export function compareClaims(proof: ProofPayload, found: Found | undefined): Claim[] {
+export function compareClaims(proof: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
   return [
     ...compareReceipt(proof, found),
     compareStatus(proof, found),
@@ -41,7 +41,7 @@ export function findLies(claims: readonly Claim[]): Claim[] {
   return claims.filter(({ verdict }) => verdict === 'false')
 }
 
-function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] {
+function compareReceipt(proof: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
   const receipt = found?.receipt
   const same = (member: keyof ProofPayload, what: string, said: string | number, shown: string | number | undefined) =>
     toClaim(member, `The ${what} is ${said}.`, {
@@ -64,7 +64,7 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
   ]
 }
 
-function compareCopy(proof: ProofPayload, found: Found | undefined): Claim[] {
+function compareCopy(proof: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
   if (proof.receipt !== null) {
     return [
       toClaim('receipt', 'The response includes a copy of the receipt.', {
@@ -80,7 +80,7 @@ function compareCopy(proof: ProofPayload, found: Found | undefined): Claim[] {
   return [{ member: 'receipt', text: 'The response includes no copy of the receipt.', verdict: 'false', detail }]
 }
 
-function compareCid(ipfsCid: string, found: Found | undefined): Claim {
+function compareCid(ipfsCid: string, found: ClaimEvidence | undefined): Claim {
   const { publications = [], cid } = found ?? {}
   const isOther = cid !== undefined && cid !== ipfsCid
   const isElsewhere = publications.length > 0 && publications.every((publication) => publication.ipfsCid !== cid)
@@ -98,7 +98,7 @@ function compareCid(ipfsCid: string, found: Found | undefined): Claim {
  * Specification §2 and §3: each status determines which members are set, and `complete` needs an event. A service that reports
  * `pending_onchain` after the event is only late: it may be waiting for confirmations.
  */
-function compareStatus(proof: ProofPayload, found: Found | undefined): Claim {
+function compareStatus(proof: ProofPayload, found: ClaimEvidence | undefined): Claim {
   const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
   const claim = (verdict: Claim['verdict'], detail: string): Claim => ({
     member: 'status',
@@ -132,7 +132,7 @@ function isPinned({ status }: ProofPayload): boolean {
   return status !== 'pending_pin' && status !== 'pin_failed'
 }
 
-function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: Found | undefined): Claim[] {
+function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
   // The publishing transaction may be replaced until it is confirmed.
   if (status !== 'complete') return []
   const events = found?.publications?.filter((event) => event.ipfsCid === ipfsCid) ?? []
@@ -157,7 +157,7 @@ function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: F
   ].flat()
 }
 
-function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefined): Claim {
+function compareQuote({ kmsQuoteVerified }: ProofPayload, found: ClaimEvidence | undefined): Claim {
   const quote = statusOf(found, 'quote')
   const isRefused = found?.isMockRefused === true
   const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass' && !isRefused
@@ -176,7 +176,7 @@ function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefin
   )
 }
 
-function statusOf(found: Found | undefined, id: StepId) {
+function statusOf(found: ClaimEvidence | undefined, id: StepId) {
   return found?.steps.find((step) => step.id === id)?.status
 }
 

@@ -48,13 +48,13 @@ export function orderGateways(parameters: {
   return [...new Set(all.map((url) => url.replace(/\/+$/, '').replace(/\/ipfs$/, '')))]
 }
 
-export type FoundBlock = { bytes: Uint8Array<ArrayBuffer> | undefined; problems: readonly string[] }
+export type BlockResult = { bytes: Uint8Array<ArrayBuffer> | undefined; problems: readonly string[] }
 
 /** Requests a block from one gateway after the other, until the bytes match the CID. Other bytes are reported as a problem. */
 export async function getBlock(
   { fetchBytes }: { fetchBytes: FetchBytes },
   { cid, gateways, maxBytes }: { cid: string; gateways: readonly string[]; maxBytes: number },
-): Promise<FoundBlock> {
+): Promise<BlockResult> {
   const problems: string[] = []
   for (const link of new Set(gateways.map((gateway) => toGatewayLink(gateway, cid)))) {
     const url = new URL(`${link}?format=raw`)
@@ -82,7 +82,7 @@ export type FindBlockDeps = {
 export async function findBlock(
   deps: FindBlockDeps,
   { cid, gateways, maxBytes }: { cid: string; gateways: readonly string[]; maxBytes: number },
-): Promise<FoundBlock> {
+): Promise<BlockResult> {
   for (const content of (await deps.findBeside?.(cid)) ?? []) {
     const bytes = [content, trimWhiteSpace(content)].find((candidate) => toCid(candidate) === cid)
     if (bytes !== undefined) return { bytes, problems: [] }

@@ -20,7 +20,7 @@ const floor: Partial<SnpTcb> = { bl: 4, tee: 1, snp: 24, ucode: 219 }
 const hostData = new Uint8Array(32).fill(0x5a)
 const guest = { hostData, reportedTcb: tcb }
 /** Not dstack's secret, which would need events that simulated hardware doesn't record. */
-const issue = (options: Given['issue']) =>
+const issue = (options: CaseOptions['issue']) =>
   service.issue({ signedAt, config: { rootSecret: `attested:sha256:${'ab'.repeat(32)}` }, ...options })
 const honest = await issue({ report: guest, certificates: { tcb } })
 const [code = ''] = honest.anchors.coordinatorMeasurements
@@ -32,7 +32,7 @@ const anchors: Anchors = { ...honest.anchors, coordinatorMinimumTcb: { Milan: fl
 const asHardware = { roots: service.roots.map((root) => ({ ...root, mode: 'hardware' as const })), mockEntropyKeys: [] }
 const asSimulated = { roots: service.roots, mockEntropyKeys: service.mockEntropyKeys }
 
-type Given = {
+type CaseOptions = {
   /** Default: the honest one. */
   issue?: Omit<SimulatedIssueOptions, 'signedAt'>
   anchors?: Partial<Anchors>
@@ -42,24 +42,25 @@ type Given = {
   policy?: NonNullable<CheckReceiptOptions['policy']>['coordinator']
 }
 type Expected = [verdict: Verdict, step: StepId, status: StepStatus, code?: string]
-type Case = Given & { name: string; expected: Expected }
+type Case = CaseOptions & { name: string; expected: Expected }
 
-const of = (expected: Expected, given: Readonly<Record<string, Given>>): Case[] =>
+const of = (expected: Expected, given: Readonly<Record<string, CaseOptions>>): Case[] =>
   Object.entries(given).map(([name, row]) => ({ name, expected, ...row }))
-const verified = (step: StepId, given: Readonly<Record<string, Given>>, status: StepStatus = 'pass') =>
+const verified = (step: StepId, given: Readonly<Record<string, CaseOptions>>, status: StepStatus = 'pass') =>
   of(['verified', step, status], given)
-const unknown = (step: StepId, given: Readonly<Record<string, Given>>) => of(['unknown-code', step, 'skip'], given)
-const failed = (step: StepId, code: string, given: Readonly<Record<string, Given>>) =>
+const unknown = (step: StepId, given: Readonly<Record<string, CaseOptions>>) =>
+  of(['unknown-code', step, 'skip'], given)
+const failed = (step: StepId, code: string, given: Readonly<Record<string, CaseOptions>>) =>
   of(['failed', step, 'fail', code], given)
 
 /** A guest with another report. */
-const reporting = (report: Partial<NonNullable<SimulatedIssueOptions['report']>>): Given => ({
+const reporting = (report: Partial<NonNullable<SimulatedIssueOptions['report']>>): CaseOptions => ({
   issue: { report: { ...guest, ...report }, certificates: { tcb } },
 })
 
 /** Each part of each of the three versions, one below the minimum. */
 const floorCases = (['reportedTcb', 'committedTcb', 'launchTcb'] as const).flatMap((version) =>
-  (['bootLoader', 'tee', 'snp', 'microcode'] as const).map((part): [string, Given] => {
+  (['bootLoader', 'tee', 'snp', 'microcode'] as const).map((part): [string, CaseOptions] => {
     const old = { ...tcb, [part]: tcb[part] - 1 }
     const report = { ...guest, reportedTcb: tcb, committedTcb: tcb, launchTcb: tcb, [version]: old }
     const certificates = { tcb: version === 'reportedTcb' ? old : tcb }
@@ -68,15 +69,15 @@ const floorCases = (['reportedTcb', 'committedTcb', 'launchTcb'] as const).flatM
 )
 
 const list = simulator.revocations()
-const listing = (options: Parameters<typeof simulator.revocations>[0]): Given => ({
+const listing = (options: Parameters<typeof simulator.revocations>[0]): CaseOptions => ({
   revocations: simulator.revocations(options),
 })
-const vlek: NonNullable<Given['issue']> = {
+const vlek: NonNullable<CaseOptions['issue']> = {
   report: { ...guest, signingKey: 'vlek' },
   certificates: { tcb, signingKey: 'vlek' },
 }
-const withoutData: Given['issue'] = { report: { reportedTcb: tcb }, certificates: { tcb } }
-const takingVlek: Given = { policy: { signingKeys: ['VLEK'] } }
+const withoutData: CaseOptions['issue'] = { report: { reportedTcb: tcb }, certificates: { tcb } }
+const takingVlek: CaseOptions = { policy: { signingKeys: ['VLEK'] } }
 
 const codeCases = [
   ...verified('coordinator-measurement', { 'the measurement with its HOST_DATA': {} }),

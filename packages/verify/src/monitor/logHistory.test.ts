@@ -49,7 +49,7 @@ describe('two checkpoints of one log', () => {
     stack.publish(...all)
     const logs = createLogsMemory()
     stack.append(...others(300))
-    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304 }] })
+    expect(await stack.monitor({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304 }] })
     return parseMonitorState(new TextEncoder().encode(formatMonitorState(logs)))
   }
   const toOther = (size: number) => [...history.entries, ...others(size - 4, 'f')]
@@ -63,7 +63,7 @@ describe('two checkpoints of one log', () => {
     const logs = await remember()
     stack.serve(toOther(size))
     for (const _time of [1, 2]) {
-      const report = await stack.look({}, logs)
+      const report = await stack.monitor({}, logs)
       expect(report.conclusion).toBe('log-lies')
       expect(report.findings).toMatchObject([{ origin, detail: expect.stringContaining('two histories') }])
     }
@@ -73,7 +73,7 @@ describe('two checkpoints of one log', () => {
     const logs = await remember()
     stack.serve(stack.log.entries.slice(0, 100))
     stack.log.cosignedAtS += 30
-    const report = await stack.look({}, logs)
+    const report = await stack.monitor({}, logs)
     expect(report.findings).toMatchObject([
       { kind: 'log-lies', detail: expect.stringContaining('cosigned 304 entries, and later only 100') },
     ])
@@ -85,15 +85,15 @@ describe('two checkpoints of one log', () => {
     const logs = await remember()
     stack.serve(stack.log.entries.slice(0, 100))
     Object.assign(stack.log, { cosigners: [1, 2], delaysS: [0, 20, 30] })
-    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-withholds'])
+    expect(kindsOf(await stack.monitor({}, logs))).toEqual(['log-withholds'])
     stack.log.delaysS = [0, 51, 52]
-    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-lies'])
+    expect(kindsOf(await stack.monitor({}, logs))).toEqual(['log-lies'])
   })
 
   test.each([100, 260])('of which the later is smaller show withheld entries: %i of 304', async (size) => {
     const logs = await remember()
     stack.serve(stack.log.entries.slice(0, size))
-    const report = await stack.look({}, logs)
+    const report = await stack.monitor({}, logs)
     expect(report).toMatchObject({ conclusion: 'incomplete' })
     expect(report.findings).toMatchObject([
       { kind: 'log-withholds', detail: `it has ${size} entries now, but had 304 before` },
@@ -104,20 +104,20 @@ describe('two checkpoints of one log', () => {
     const logs = await remember()
     stack.append(...others(300, 'a'))
     stack.log.requests.splice(0)
-    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 604, entries: 3 }] })
+    expect(await stack.monitor({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 604, entries: 3 }] })
     const paths = stack.log.requests.map((path) => path.slice(66))
     expect(paths).not.toContain('tile/0/000')
     expect(paths).toContain('tile/0/001')
     expect(paths).toContain('tile/1/000.p/2')
     stack.log.append(signature())
-    expect(kindsOf(await stack.look({}, logs))).toEqual(['hidden 604'])
+    expect(kindsOf(await stack.monitor({}, logs))).toEqual(['hidden 604'])
   })
 
   test('of which the state belongs to another log', async () => {
     const logs = await remember()
     const known = [...logs.known.values()].map((one) => ({ ...one, origin: 'log.example/enclave-b' }))
     const moved = { ...createLogsMemory(), known: new Map(known.map((one) => [one.origin, one])) }
-    expect((await stack.look({}, moved)).findings).toMatchObject([
+    expect((await stack.monitor({}, moved)).findings).toMatchObject([
       {
         kind: 'log-withholds',
         origin: 'log.example/enclave-b',
@@ -131,7 +131,7 @@ describe('two checkpoints of one log', () => {
     for (const [name, one] of logs.known) {
       logs.known.set(name, { ...one, keyIds: [], entries: new Map([...one.entries].slice(0, 1)) })
     }
-    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304, entries: 3 }] })
+    expect(await stack.monitor({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304, entries: 3 }] })
   })
 
   test('the state is rejected after any changed byte', async () => {
@@ -150,7 +150,7 @@ describe('a log that does not show all entries', () => {
   test.each(['checkpoint', 'tile/0/000.p/4', 'tile/entries/000.p/4'])('withholds %s', async (path) => {
     stack.publish(...all)
     stack.log.gone.add(path)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [] })
     expect(report.findings).toMatchObject([{ kind: 'log-withholds', origin, detail: expect.stringContaining(path) }])
   })
@@ -163,29 +163,29 @@ describe('a log that does not show all entries', () => {
     stack.append(...others(300))
     const logs = createLogsMemory()
     stack.log.lie = (path) => (path === 'tile/entries/000' ? answer() : undefined)
-    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-lies'])
+    expect(kindsOf(await stack.monitor({}, logs))).toEqual(['log-lies'])
     stack.log.lie = () => undefined
-    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(await stack.monitor({}, logs)).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
   test('lies if a bundle is larger than its entries can be, and the rest is not read', async () => {
     stack.publish(...all)
     stack.append(...others(300))
     stack.log.lie = (path) => (path === 'tile/entries/000' ? new Uint8Array(256 * 59 + 1) : undefined)
-    expect(kindsOf(await stack.look())).toEqual(['log-lies'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-lies'])
   })
 
   test('withholds a tile of an upper level', async () => {
     stack.publish(...all)
     stack.append(...others(300))
     stack.log.gone.add('tile/1/000.p/1')
-    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-withholds'])
   })
 
   test('withholds the end, which includes a receipt', async () => {
     stack.publish(...all)
     stack.serve(history.entries.slice(0, 3))
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.findings).toMatchObject([
       { kind: 'log-withholds', detail: 'it shows 3 entries, but a receipt is in a tree of 4' },
     ])
@@ -194,7 +194,7 @@ describe('a log that does not show all entries', () => {
   test('is not listed', async () => {
     stack.publish(...all)
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response('{"logs":[]}')])
-    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-withholds'])
   })
 
   test.each([
@@ -204,7 +204,7 @@ describe('a log that does not show all entries', () => {
   ])('is missed where the service %s, and nothing that is on the chain names it', async (_, kind, answer) => {
     stack.publish(message)
     stack.network.routes.unshift([`${apiBaseUrl}/log`, answer])
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', nonce: 0, logs: [] })
     expect(kindsOf(report)).toEqual([kind])
   })
@@ -213,7 +213,7 @@ describe('a log that does not show all entries', () => {
     stack.publish(message)
     stack.network.blocks.delete(message.cid)
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response('{"logs":[]}')])
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: undefined })
     expect(kindsOf(report)).toEqual(['receipt-unavailable'])
   })
@@ -224,7 +224,7 @@ describe('a log that does not show all entries', () => {
   ])('%s', async (_, answer) => {
     stack.publish(...all)
     stack.network.routes.unshift([`${apiBaseUrl}/log`, answer])
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.conclusion).toBe('incomplete')
     expect(kindsOf(report)).toEqual(['log-unavailable'])
   })
@@ -238,41 +238,44 @@ describe('a log that does not show all entries', () => {
     ])
     const waits: number[] = []
     const wait = async (ms: number) => waits.push(ms) > 0
-    expect(await stack.look({}, createLogsMemory(), { wait })).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(await stack.monitor({}, createLogsMemory(), { wait })).toMatchObject({
+      conclusion: 'complete',
+      findings: [],
+    })
     expect(waits.length).toBeGreaterThan(0)
-    expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-unavailable'])
   })
 
   test('is stale if no quorum has cosigned it for an hour', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 3_601
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-stale', origin }] })
     stack.log.append(signature())
-    expect(kindsOf(await stack.look())).toEqual(['log-stale', 'unresolved 4'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-stale', 'unresolved 4'])
   })
 
   test('is not complete if a quorum dates it a day ahead', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 + 86_400
-    expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-ahead', origin }] })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-ahead', origin }] })
   })
 
   test('is complete if one witness dates it a day ahead', async () => {
     stack.publish(...all)
     stack.log.delaysS = [86_400, 0, 0]
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
   test('is too large for one run, unless an earlier run read most of it', async () => {
     stack.publish(...all)
-    expect(kindsOf(await stack.look({ maxLogEntries: 3 }))).toEqual(['log-unavailable'])
+    expect(kindsOf(await stack.monitor({ maxLogEntries: 3 }))).toEqual(['log-unavailable'])
     const logs = createLogsMemory()
-    await stack.look({}, logs)
+    await stack.monitor({}, logs)
     stack.append(...others(300))
-    expect(await stack.look({ maxLogEntries: 300 }, logs)).toMatchObject({ conclusion: 'complete' })
+    expect(await stack.monitor({ maxLogEntries: 300 }, logs)).toMatchObject({ conclusion: 'complete' })
     stack.append(...others(301, 'a'))
-    expect((await stack.look({ maxLogEntries: 300 }, logs)).findings).toMatchObject([
+    expect((await stack.monitor({ maxLogEntries: 300 }, logs)).findings).toMatchObject([
       { kind: 'log-unavailable', detail: '301 entries are unread, and one run reads at most 300' },
     ])
   })
@@ -288,7 +291,7 @@ describe('a second log, that no settings name', () => {
   test('is read with the witnesses of the others', async () => {
     stack.publish(...all)
     list(stack.log, createSecond())
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.conclusion).toBe('hidden')
     expect(report.findings).toMatchObject([{ kind: 'hidden', origin: spareOrigin, index: 1 }])
   })
@@ -301,10 +304,10 @@ describe('a second log, that no settings name', () => {
     moved.cosignedAtS = stack.log.cosignedAtS
     list(stack.log, moved)
     const logs = [{ entries: 4, dropped: 1 }, { entries: 0 }]
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', logs })
     moved.append(boot(90))
     stack.append(signature({ leaf: '77'.repeat(32) }))
-    expect(kindsOf(await stack.look())).toEqual(['unresolved 5'])
+    expect(kindsOf(await stack.monitor())).toEqual(['unresolved 5'])
   })
 
   test('gives no findings about a missing first log', async () => {
@@ -313,13 +316,13 @@ describe('a second log, that no settings name', () => {
     moved.cosignedAtS = stack.log.cosignedAtS
     list(stack.log, moved)
     stack.log.gone.add('checkpoint')
-    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-withholds'])
   })
 
   test('does not lie if its witnesses are unknown', async () => {
     stack.publish(...all)
     list(stack.log, createSecond('other'))
-    expect((await stack.look()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
+    expect((await stack.monitor()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
   })
 })
 
@@ -346,7 +349,7 @@ describe('a log that an enclave left for its spare', () => {
       [second(...spare), stack.log],
     ]) {
       list(...logs)
-      expect(kindsOf(await stack.look()).toSorted()).toEqual(kinds.toSorted())
+      expect(kindsOf(await stack.monitor()).toSorted()).toEqual(kinds.toSorted())
     }
   })
 
@@ -358,19 +361,19 @@ describe('a log that an enclave left for its spare', () => {
     spare.cosignedAtS = stack.log.cosignedAtS
     list(stack.log, spare)
     stack.log.gone.add('checkpoint')
-    expect(kindsOf(await stack.look())).toEqual(['log-withholds', 'log-lies 1'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-withholds', 'log-lies 1'])
   })
 
   test('lies if it erases a signature that it does not contain, and the service lists the spare as unused', async () => {
     stack.publish(spared)
     stack.serve([boot(0), toEntry(spared), ending('dropped', message)])
-    expect(kindsOf(await stack.look())).toContain('log-lies 2')
+    expect(kindsOf(await stack.monitor())).toContain('log-lies 2')
   })
 
   test('does not make the spare lie while it cannot be read', async () => {
     stack.publish(...all)
     list(stack.log, second(ending('dropped')))
     stack.log.gone.add('checkpoint')
-    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-withholds'])
   })
 })

@@ -29,7 +29,7 @@ describe('a slow log service', () => {
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 2 })
     stack.node.rest(60)
     slow(9_900)
-    const report = await stack.look({}, createLogsMemory(), { ...clocked, logTime: createLogTime(60_000) })
+    const report = await stack.monitor({}, createLogsMemory(), { ...clocked, logTime: createLogTime(60_000) })
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', proven: 2 })
     expect(report.findings).toMatchObject([timedOut, { kind: 'no-receipt', nonces: [2, 2] }])
     // A few requests are concurrent.
@@ -50,7 +50,7 @@ describe('a slow log service', () => {
       clock += ms
       return true
     }
-    const report = await stack.look({}, createLogsMemory(), { ...clocked, wait, logTime: createLogTime(600_000) })
+    const report = await stack.monitor({}, createLogsMemory(), { ...clocked, wait, logTime: createLogTime(600_000) })
     expect(report).toMatchObject({ conclusion: 'incomplete', findings: [timedOut] })
     expect(clock - now.getTime()).toBeLessThan(600_000 + 16 * 10_000)
   })
@@ -59,22 +59,22 @@ describe('a slow log service', () => {
     slow(9_900)
     const logTime = createLogTime(60_000)
     const logs = createLogsMemory()
-    await stack.look({}, logs, { ...clocked, logTime })
+    await stack.monitor({}, logs, { ...clocked, logTime })
     stack.log.requests.splice(0)
-    expect((await stack.look({}, logs, { ...clocked, logTime })).findings).toMatchObject([timedOut])
+    expect((await stack.monitor({}, logs, { ...clocked, logTime })).findings).toMatchObject([timedOut])
     expect(stack.log.requests).toEqual([])
   })
 
   test('is not asked again for what it has returned', async () => {
     slow(9_900)
     const logs = createLogsMemory()
-    expect(kindsOf(await stack.look({}, logs, { ...clocked, logTime: createLogTime(60_000) }))).toEqual([
+    expect(kindsOf(await stack.monitor({}, logs, { ...clocked, logTime: createLogTime(60_000) }))).toEqual([
       'log-unavailable',
     ])
     const bundles = () => stack.log.requests.splice(0).filter((path) => path.includes('/tile/entries/'))
     const before = bundles()
     expect(before.length).toBeGreaterThan(0)
-    expect(await stack.look({}, logs, clocked)).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(await stack.monitor({}, logs, clocked)).toMatchObject({ conclusion: 'complete', findings: [] })
     expect(bundles().filter((path) => before.includes(path))).toEqual([])
   })
 })

@@ -52,8 +52,8 @@ describe('witnesses with known addresses', () => {
   test('that know the same size raise nothing, and an unchanged log is not stale', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
-    expect(await stack.look(answer(same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
-    expect(kindsOf(await stack.look({ witnessUrls: urls.slice(0, 1) }))).toEqual(['log-stale'])
+    expect(await stack.monitor(answer(same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(kindsOf(await stack.monitor({ witnessUrls: urls.slice(0, 1) }))).toEqual(['log-stale'])
   })
 
   test('are counted by their keys, and those without a checkpoint do not make the log fresh', async () => {
@@ -61,8 +61,10 @@ describe('witnesses with known addresses', () => {
     stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
     const [one] = answer(same(), undefined, undefined).witnessUrls
     speak(0, { logs: [same()] }, 'https://also-w1.test')
-    expect(kindsOf(await stack.look({ witnessUrls: urls }))).toEqual(['log-stale'])
-    expect(kindsOf(await stack.look({ witnessUrls: [one, 'https://also-w1.test'] as string[] }))).toEqual(['log-stale'])
+    expect(kindsOf(await stack.monitor({ witnessUrls: urls }))).toEqual(['log-stale'])
+    expect(kindsOf(await stack.monitor({ witnessUrls: [one, 'https://also-w1.test'] as string[] }))).toEqual([
+      'log-stale',
+    ])
   })
 
   describe('of which a quorum has more than the service shows', () => {
@@ -79,10 +81,10 @@ describe('witnesses with known addresses', () => {
       const change = answer(longer(), longer(), same())
       const logs = createLogsMemory()
       const withheld = { conclusion: 'incomplete', findings: [{ kind: 'log-withholds', origin, detail: ahead }] }
-      expect(await stack.look(change, logs, { wait })).toMatchObject(withheld)
+      expect(await stack.monitor(change, logs, { wait })).toMatchObject(withheld)
       expect(countWaited()).toBe(60_000)
-      expect(await stack.look(change, logs, { wait })).toMatchObject(withheld)
-      expect(await stack.look({}, logs, { wait })).toMatchObject(withheld)
+      expect(await stack.monitor(change, logs, { wait })).toMatchObject(withheld)
+      expect(await stack.monitor({}, logs, { wait })).toMatchObject(withheld)
       expect(countWaited()).toBe(0)
     })
 
@@ -95,23 +97,27 @@ describe('witnesses with known addresses', () => {
         return true
       }
       const shown = { conclusion: 'complete', findings: [], logs: [{ size: 5 }] }
-      expect(await stack.look(change, logs, { wait: show })).toMatchObject(shown)
+      expect(await stack.monitor(change, logs, { wait: show })).toMatchObject(shown)
       expect(logs.unshown.size).toBe(0)
     })
 
     test('raise nothing in a run that cannot wait', async () => {
       const change = answer(longer(), longer(), same())
       const logs = createLogsMemory()
-      expect(await stack.look(change, logs)).toMatchObject({
+      expect(await stack.monitor(change, logs)).toMatchObject({
         conclusion: 'incomplete',
         findings: [{ kind: 'log-unavailable', detail: `${ahead}; this run did not wait for them` }],
       })
     })
 
     test('do not prevent the alarm for a log that lies', async () => {
-      const report = await stack.look(answer(longer(), longer(), createFakeLog([boot(0), ...others(2)])), undefined, {
-        wait,
-      })
+      const report = await stack.monitor(
+        answer(longer(), longer(), createFakeLog([boot(0), ...others(2)])),
+        undefined,
+        {
+          wait,
+        },
+      )
       expect(report.conclusion).toBe('log-lies')
       expect(countWaited()).toBe(0)
     })
@@ -119,12 +125,15 @@ describe('witnesses with known addresses', () => {
 
   test('raise nothing if fewer than a quorum are ahead', async () => {
     stack.publish(...all)
-    expect(await stack.look(answer(longer(), same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(await stack.monitor(answer(longer(), same(), same()))).toMatchObject({
+      conclusion: 'complete',
+      findings: [],
+    })
   })
 
   test('leave a gap if one is ahead and too few others answer', async () => {
     stack.publish(...all)
-    const report = await stack.look({ witnessUrls: [...answer(longer(), same()).witnessUrls, 'https://down.test'] })
+    const report = await stack.monitor({ witnessUrls: [...answer(longer(), same()).witnessUrls, 'https://down.test'] })
     expect(report.conclusion).toBe('incomplete')
     const unchecked = report.findings.find(({ kind }) => kind === 'log-not-checked')
     expect(unchecked?.witnesses?.toSorted()).toEqual([toWitnessKey(0), toWitnessKey(2)].toSorted())
@@ -134,7 +143,7 @@ describe('witnesses with known addresses', () => {
     stack.publish(...all)
     const reader = { ...emptyManifest, log: { witnesses: [toWitnessKey(2)], quorum: 1 } }
     const change = { ...answer(longer(), longer(), same()), manifests: [...manifests, reader] }
-    const report = await stack.look(change)
+    const report = await stack.monitor(change)
     expect(report).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-not-checked', origin }] })
     expect(report.findings[0]?.witnesses?.toSorted()).toEqual([toWitnessKey(0), toWitnessKey(1)].toSorted())
   })
@@ -156,27 +165,27 @@ describe('witnesses with known addresses', () => {
     const secretly = () => createFakeLog([...history.entries.slice(0, 2), signature(), ...others(3)])
 
     test('find a longer history that was signed in secret', async () => {
-      expect(await stack.look({ ...change, ...answer(secretly(), secretly(), shown()) })).toMatchObject(unchecked)
+      expect(await stack.monitor({ ...change, ...answer(secretly(), secretly(), shown()) })).toMatchObject(unchecked)
     })
 
     test('leave a gap if too few of them answer', async () => {
-      expect(await stack.look(change)).toMatchObject(unchecked)
+      expect(await stack.monitor(change)).toMatchObject(unchecked)
       stack.log.cosigners = [0, 1, 2]
       stack.log.delaysS = [-7200, -7200, 0]
-      expect(await stack.look(change)).toMatchObject(unchecked)
+      expect(await stack.monitor(change)).toMatchObject(unchecked)
     })
 
     test('raise nothing if they state that they cosigned no more, or cosigned it recently', async () => {
       const complete = { conclusion: 'complete', findings: [] }
-      expect(await stack.look({ ...change, ...answer(shown()) })).toMatchObject(complete)
+      expect(await stack.monitor({ ...change, ...answer(shown()) })).toMatchObject(complete)
       stack.log.cosigners = [0, 2]
-      expect(await stack.look(change)).toMatchObject(complete)
+      expect(await stack.monitor(change)).toMatchObject(complete)
     })
   })
 
   test('that cosigned another history show that the log is forked', async () => {
     stack.publish(...all)
-    const report = await stack.look(answer(createFakeLog([boot(0), ...others(2)])))
+    const report = await stack.monitor(answer(createFakeLog([boot(0), ...others(2)])))
     expect(report.conclusion).toBe('log-lies')
     expect(report.findings).toMatchObject([{ detail: expect.stringContaining('w1.test cosigned another tree of 3') }])
   })
@@ -191,7 +200,7 @@ describe('witnesses with known addresses', () => {
 
     test('do not make the log lie, but leave a gap', async () => {
       stack.publish(...all)
-      const report = await stack.look(answer(makeUp(), same(), same()))
+      const report = await stack.monitor(answer(makeUp(), same(), same()))
       expect(report).toMatchObject({
         conclusion: 'incomplete',
         logs: [{ size: 4 }],
@@ -213,7 +222,7 @@ describe('witnesses with known addresses', () => {
         `${apiBaseUrl}/log`,
         (url) => (url.pathname === '/log' ? json({ logs }) : stack.log.answer(url)),
       ])
-      const { conclusion, findings } = await stack.look(answer(begun))
+      const { conclusion, findings } = await stack.monitor(answer(begun))
       expect(conclusion).toBe('incomplete')
       expect(findings).toContainEqual(expect.objectContaining({ kind: 'witness-contradicts', origin: spareOrigin }))
     })
@@ -236,21 +245,24 @@ describe('witnesses with known addresses', () => {
     })
 
     test('leave a gap if none is asked', async () => {
-      expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(0, 1, 2)] })
+      expect(await stack.monitor()).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(0, 1, 2)] })
     })
 
     test('close the gap if n − quorum + 1 of them, from the manifest, state that they cosigned nothing', async () => {
       const { witnessUrls } = answer(undefined, undefined)
-      const report = await stack.look(withWitnesses(...witnessUrls))
+      const report = await stack.monitor(withWitnesses(...witnessUrls))
       expect(report).toMatchObject({ conclusion: 'complete', findings: [unused] })
-      expect(await stack.look({ witnessUrls })).toMatchObject({ conclusion: 'complete', findings: [unused] })
+      expect(await stack.monitor({ witnessUrls })).toMatchObject({ conclusion: 'complete', findings: [unused] })
     })
 
     test('leave the gap and are listed if fewer answer', async () => {
       const { witnessUrls } = answer(undefined)
-      expect(await stack.look({ witnessUrls })).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(1, 2)] })
+      expect(await stack.monitor({ witnessUrls })).toMatchObject({
+        conclusion: 'incomplete',
+        findings: [unchecked(1, 2)],
+      })
       // The others don't respond.
-      const report = await stack.look(withWitnesses(...urls))
+      const report = await stack.monitor(withWitnesses(...urls))
       expect(report.conclusion).toBe('incomplete')
       expect(report.findings).toContainEqual(expect.objectContaining(unchecked(1, 2)))
       expect(kindsOf(report).filter((kind) => kind === 'witness-unavailable')).toHaveLength(4)
@@ -259,7 +271,7 @@ describe('witnesses with known addresses', () => {
     test('count once each, even at several addresses', async () => {
       answer(undefined)
       speak(0, {}, 'https://also-w1.test')
-      const report = await stack.look(withWitnesses(urls[0] as string, 'https://also-w1.test'))
+      const report = await stack.monitor(withWitnesses(urls[0] as string, 'https://also-w1.test'))
       expect(report).toMatchObject({ conclusion: 'incomplete', findings: [unchecked(1, 2)] })
     })
 
@@ -273,7 +285,7 @@ describe('witnesses with known addresses', () => {
     ])('do not count with %s', async (_, said) => {
       answer(undefined)
       speak(1, said)
-      const report = await stack.look(withWitnesses(...urls.slice(0, 2)))
+      const report = await stack.monitor(withWitnesses(...urls.slice(0, 2)))
       expect(report.conclusion).toBe('incomplete')
       expect(report.findings).toContainEqual(expect.objectContaining({ kind: 'log-not-checked', origin: spareOrigin }))
       expect(report.findings).toContainEqual(
@@ -283,7 +295,7 @@ describe('witnesses with known addresses', () => {
 
     test('do not count if they answer 404', async () => {
       for (const url of urls) stack.network.routes.unshift([url, () => new Response(null, { status: 404 })])
-      const report = await stack.look(withWitnesses(...urls))
+      const report = await stack.monitor(withWitnesses(...urls))
       expect(report.conclusion).toBe('incomplete')
       expect(report.findings).toContainEqual(expect.objectContaining(unchecked(0, 1, 2)))
     })
@@ -293,7 +305,7 @@ describe('witnesses with known addresses', () => {
       answer(undefined)
       speak(1, { logs: [begun] })
       speak(2, { logs: [begun] })
-      expect(await stack.look(withWitnesses(...urls))).toMatchObject({
+      expect(await stack.monitor(withWitnesses(...urls))).toMatchObject({
         conclusion: 'incomplete',
         findings: [
           { kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('cosigned 2 entries') },
@@ -301,18 +313,18 @@ describe('witnesses with known addresses', () => {
       })
       // Two others that cosigned nothing don't outvote it.
       answer(undefined, undefined)
-      expect(kindsOf(await stack.look(withWitnesses(...urls)))).toEqual(['log-withholds'])
+      expect(kindsOf(await stack.monitor(withWitnesses(...urls)))).toEqual(['log-withholds'])
       // Neither does the same witness at another address.
       speak(2, {}, 'https://also-w3.test')
       const change = withWitnesses(urls[0] as string, 'https://also-w3.test', urls[2] as string)
-      expect(kindsOf(await stack.look(change))).toEqual(['log-withholds'])
+      expect(kindsOf(await stack.monitor(change))).toEqual(['log-withholds'])
     })
   })
 
   test('do not count if they did not sign the answer', async () => {
     stack.publish(...all)
     speak(0, { logs: [longer()], seed: 'other' })
-    const report = await stack.look({ witnessUrls: urls.slice(0, 1) })
+    const report = await stack.monitor({ witnessUrls: urls.slice(0, 1) })
     expect(report).toMatchObject({ conclusion: 'complete', findings: [{ kind: 'witness-unavailable' }] })
   })
 })

@@ -38,7 +38,7 @@ beforeEach(() => {
 })
 
 /** Without the address of a log. */
-function lookAtChain(gateways: readonly string[]) {
+function monitorChain(gateways: readonly string[]) {
   const deps = { fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }), now: () => now }
   return monitorWallet(deps, { address: wallet, rpc: rpcUrl, manifests, gateways, allowMock: true })
 }
@@ -46,7 +46,7 @@ function lookAtChain(gateways: readonly string[]) {
 describe('an honest log', () => {
   test('raises nothing, and is complete up to its size', async () => {
     stack.publish(...all)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2, findings: [] })
     expect(report.logs).toMatchObject([{ origin, size: 4, entries: 3, proven: 3, dropped: 0 }])
     expect(describeReport(report).headline).toBe('2 of 2 transactions have a proof; complete up to size 4 and nonce 2.')
@@ -56,7 +56,7 @@ describe('an honest log', () => {
   test('may erase unreleased signatures, and have entries of other wallets', async () => {
     stack.publish(...all)
     stack.append(signature(), ...others(1), ending('dropped'), boot(90))
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'complete', logs: [{ size: 8, entries: 4, proven: 3, dropped: 1 }] })
   })
 
@@ -65,7 +65,7 @@ describe('an honest log', () => {
     ['off-chain', [message]],
   ])('is a gap if receipts of %s signatures name it and its address is unknown', async (_, issues) => {
     stack.publish(...issues)
-    const report = await lookAtChain([gatewayUrl])
+    const report = await monitorChain([gatewayUrl])
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: undefined })
     expect(kindsOf(report)).toEqual(['log-not-checked'])
     expect(describeReport(report).unseen).toContain('signed messages')
@@ -74,7 +74,7 @@ describe('an honest log', () => {
   test('whose receipts are unavailable does not end the run', async () => {
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 0 })
     stack.publish(message)
-    const report = await lookAtChain([])
+    const report = await monitorChain([])
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', logs: undefined })
     expect(kindsOf(report)).toEqual(['no-receipt', 'log-not-checked'])
   })
@@ -82,22 +82,22 @@ describe('an honest log', () => {
   test('of a service without a log is not missed, nor are receipts that the reader leaves out', async () => {
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response(null, { status: 404 })])
     stack.publish(old)
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
     stack.network.blocks.delete(old.cid)
     const from = { nonce: 1 }
-    expect(kindsOf(await stack.look({ from }))).toEqual(['wallet-unknown'])
+    expect(kindsOf(await stack.monitor({ from }))).toEqual(['wallet-unknown'])
   })
 
   test('leaves a gap if the service does not say whether it has one', async () => {
     stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response(null, { status: 500 })])
     stack.publish(old)
-    expect(await stack.look()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-unavailable' }] })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-unavailable' }] })
   })
 })
 
 describe('a wallet without an accepted receipt', () => {
   test('leaves a gap, because any signature in the log may be by its key', async () => {
-    const report = await stack.look({ manifests: stack.withPolicy() })
+    const report = await stack.monitor({ manifests: stack.withPolicy() })
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ origin, size: 4, entries: undefined }] })
     expect(report.findings).toContainEqual({ kind: 'key-unknown', origin, count: 3 })
     expect(describeReport(report).logs.join()).not.toContain('no signature')
@@ -105,14 +105,14 @@ describe('a wallet without an accepted receipt', () => {
 
   test('leaves a gap if its receipts are not accepted, because they may name another key', async () => {
     stack.publish(...all)
-    const report = await stack.look({ manifests: stack.withPolicy(), allowMock: false })
+    const report = await stack.monitor({ manifests: stack.withPolicy(), allowMock: false })
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ entries: undefined }] })
     expect(kindsOf(report)).toEqual(expect.arrayContaining(['receipt-not-accepted', 'key-unknown']))
   })
 
   test('leaves a gap if the log has no signatures, because its enclave may have other logs', async () => {
     stack.serve([boot(0)])
-    const report = await stack.look({ manifests: stack.withPolicy() })
+    const report = await stack.monitor({ manifests: stack.withPolicy() })
     expect([report.conclusion, kindsOf(report)]).toEqual(['incomplete', ['logs-unknown', 'wallet-unknown']])
   })
 })
@@ -123,7 +123,7 @@ describe('signatures that are not in the log', () => {
     const next = logReceipt(stack.log, await issueLogged(2, { txMetadata: { nonce: 1 } }))
     stack.addBlocks(next)
     stack.publish(old, next)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2, logs: [{ size: 2, entries: 1 }] })
     expect(report.findings).toEqual([{ kind: 'before-log', count: 1 }])
     expect(describeReport(report).findings).toEqual([
@@ -134,21 +134,21 @@ describe('signatures that are not in the log', () => {
   test('from before it fail for a reader who requires witnesses', async () => {
     stack.serve([boot(0)])
     stack.publish(old)
-    const report = await stack.look({ manifests: stack.withPolicy() })
+    const report = await stack.monitor({ manifests: stack.withPolicy() })
     expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 0 })
     expect(kindsOf(report)).toEqual(['receipt-not-listed', 'before-log', 'logs-unknown'])
   })
 
   test('are not searched for if no receipt names its witnesses', async () => {
     stack.publish(old)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [] })
     expect(kindsOf(report)).toEqual(['log-not-checked'])
   })
 
   test('from after it are by a key that is used elsewhere', async () => {
     stack.publish(...all, unlogged)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.conclusion).toBe('used-elsewhere')
     expect(report.findings).toMatchObject([{ kind: 'not-logged', txHash: nameSignature(unlogged.receipt).txHash }])
   })
@@ -158,17 +158,17 @@ describe('signatures that are not in the log', () => {
     stack.log.cosignedAtS = later(3).getTime() / 1000
     const [logs, change] = [createLogsMemory(), { manifests: stack.withPolicy() }]
     stack.publish(old)
-    expect(kindsOf(await stack.look(change, logs, { now: () => later(3) }))).toContain('before-log')
+    expect(kindsOf(await stack.monitor(change, logs, { now: () => later(3) }))).toContain('before-log')
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 })
     stack.publish(unlogged)
-    expect(kindsOf(await stack.look(change, logs, { now: () => later(10) }))).toContain('not-logged')
+    expect(kindsOf(await stack.monitor(change, logs, { now: () => later(10) }))).toContain('not-logged')
   })
 
   test('and without a receipt are by a key that is used elsewhere', async () => {
     stack.publish(...all)
     stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 2 })
     stack.node.rest(60)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', completeTo: 2 })
     expect(kindsOf(report)).toEqual(['no-receipt'])
   })
@@ -181,7 +181,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     stack.publish(...all)
     stack.node.mine({ hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList: [toItem(issued)] })
     stack.node.publish(issued)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({
       conclusion: 'complete',
       proven: 3,
@@ -196,7 +196,7 @@ describe('entries without a receipt', () => {
   test('of a running boot are hidden', async () => {
     stack.publish(...all)
     stack.log.append(signature())
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.conclusion).toBe('hidden')
     expect(report.findings).toEqual([{ kind: 'hidden', origin, index: 4, leaf: nameEntry(secret).leaf }])
     expect(describeReport(report).headline).toMatch(/^Something is hidden\. 2 of 2 transactions have a proof/)
@@ -205,8 +205,8 @@ describe('entries without a receipt', () => {
   test('are awaited for a while', async () => {
     stack.publish(...all)
     stack.log.append(signature({ timeMs: later(75 * 60).getTime() }))
-    expect(kindsOf(await stack.look({ graceS: 3600 }))).toEqual(['entry-awaited 4'])
-    expect(await stack.look({ graceS: 3600 })).toMatchObject({ conclusion: 'incomplete' })
+    expect(kindsOf(await stack.monitor({ graceS: 3600 }))).toEqual(['entry-awaited 4'])
+    expect(await stack.monitor({ graceS: 3600 })).toMatchObject({ conclusion: 'incomplete' })
   })
 
   test('are awaited, even if a witness’s clock is slow', async () => {
@@ -214,7 +214,7 @@ describe('entries without a receipt', () => {
     const head = later(60 * (stack.node.blocks.length - 1))
     stack.log.append(signature({ timeMs: head.getTime() - 60_000 }))
     Object.assign(stack.log, { cosignedAtS: head.getTime() / 1000, cosigners: [0, 1], delaysS: [0, -900, 0] })
-    expect(kindsOf(await stack.look({}, createLogsMemory(), { now: () => head }))).toEqual(['entry-awaited 4'])
+    expect(kindsOf(await stack.monitor({}, createLogsMemory(), { now: () => head }))).toEqual(['entry-awaited 4'])
   })
 
   test.each([
@@ -231,7 +231,7 @@ describe('entries without a receipt', () => {
       stack.node.rest(minutes)
       const head = later(60 * (stack.node.blocks.length - 1))
       stack.log.cosignedAtS = head.getTime() / 1000
-      kinds.push(kindsOf(await stack.look({}, logs, { now: () => head })))
+      kinds.push(kindsOf(await stack.monitor({}, logs, { now: () => head })))
       logs = parseMonitorState(new TextEncoder().encode(formatMonitorState(logs)))
     }
     expect(kinds).toEqual([['entry-awaited 4'], ['entry-awaited 4'], ['hidden 4']])
@@ -244,7 +244,7 @@ describe('entries without a receipt', () => {
   ])('%s are unresolved', async (_, entries) => {
     stack.publish(...all)
     stack.append(...entries)
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.conclusion).toBe('unresolved')
     expect(kindsOf(report)).toEqual(['unresolved 4'])
   })
@@ -252,15 +252,15 @@ describe('entries without a receipt', () => {
   test('that the enclave reported are resolved if they have a receipt after all', async () => {
     stack.publish(...all)
     stack.log.append(ending('unacknowledged', second))
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete' })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete' })
   })
 
   test('may belong to an unavailable receipt, but two cannot belong to one', async () => {
     stack.publish(...all)
     stack.network.blocks.delete(message.cid)
-    expect(kindsOf(await stack.look())).toEqual(['receipt-unavailable', 'entry-unmatched 2'])
+    expect(kindsOf(await stack.monitor())).toEqual(['receipt-unavailable', 'entry-unmatched 2'])
     stack.log.append(signature())
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.conclusion).toBe('hidden')
     expect(kindsOf(report)).toEqual(['receipt-unavailable', 'hidden 2', 'hidden 4'])
   })
@@ -269,24 +269,24 @@ describe('entries without a receipt', () => {
     stack.publish(...all)
     stack.append(signature(), signature(), ending('dropped'))
     const logs = [{ size: 7, entries: 4, proven: 3, dropped: 1 }]
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [], logs })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', findings: [], logs })
   })
 
   test('of a repeated call of which one has a receipt raise nothing', async () => {
     stack.publish(...all)
     stack.append(toEntry(second))
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: [{ size: 5, entries: 3, proven: 3 }] })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', logs: [{ size: 5, entries: 3, proven: 3 }] })
   })
 
   test('of two starts of which one erased them raise nothing', async () => {
     stack.publish(...all)
     stack.append(boot(50), toEntry(second), ending('dropped', second))
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
   test('are not hidden if only few receipts are checked', async () => {
     stack.publish(...all)
-    expect(kindsOf(await stack.look({ maxReceipts: 2 }))).toEqual(['not-judged', 'entry-unmatched 2'])
+    expect(kindsOf(await stack.monitor({ maxReceipts: 2 }))).toEqual(['not-judged', 'entry-unmatched 2'])
   })
 })
 
@@ -304,7 +304,7 @@ describe('a log that lies', () => {
   test.each(contradictions)('since it %s', async (_, entries) => {
     stack.publish(...all)
     stack.append(...entries())
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report.findings.filter(({ kind }) => kind === 'log-lies')).toHaveLength(1)
     expect(['log-lies', 'hidden']).toContain(report.conclusion)
   })
@@ -362,7 +362,7 @@ describe('a log that lies', () => {
   test.each(lies)('because of %s', async (_, plant, detail) => {
     stack.publish(...all)
     plant()
-    const report = await stack.look()
+    const report = await stack.monitor()
     const finding = report.findings.find(({ kind }) => kind === 'log-lies')
     expect(finding).toMatchObject({ origin, detail: expect.stringMatching(detail) })
     expect(report.conclusion).toBe('log-lies')
@@ -371,7 +371,7 @@ describe('a log that lies', () => {
   test('because it does not begin with the start of an enclave', async () => {
     stack.serve(others(2))
     stack.publish(old)
-    const report = await stack.look({ manifests: stack.withPolicy() })
+    const report = await stack.monitor({ manifests: stack.withPolicy() })
     expect(report.findings).toContainEqual(
       expect.objectContaining({
         kind: 'log-lies',
@@ -385,7 +385,7 @@ describe('a log that lies', () => {
     stack.publish(...all)
     const [own = ''] = createFakeLog([], 'other').witnesses
     const log = { witnesses: [own], quorum: 1 }
-    const { conclusion, findings } = await stack.look({ manifests: [...manifests, { ...toManifest(first), log }] })
+    const { conclusion, findings } = await stack.monitor({ manifests: [...manifests, { ...toManifest(first), log }] })
     expect(conclusion).toBe('not-in-manifest')
     expect(findings.map(({ kind }) => kind)).toContain('receipt-not-listed')
   })
@@ -397,7 +397,7 @@ describe('a configuration that the manifest does not list', () => {
   test('is reported once per log, with its first start', async () => {
     stack.publish(...all)
     stack.append(boot(50, unknown), boot(51, unknown), boot(52))
-    const report = await stack.look()
+    const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 2, completeTo: 2 })
     expect(report.findings).toEqual([{ kind: 'boot-not-listed', origin, index: 4, configHash: unknown, count: 2 }])
   })
@@ -405,7 +405,7 @@ describe('a configuration that the manifest does not list', () => {
   test('does not hide an alarm', async () => {
     stack.publish(...all)
     stack.append(boot(50, unknown), signature())
-    expect(await stack.look()).toMatchObject({ conclusion: 'hidden' })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'hidden' })
   })
 })
 
@@ -422,18 +422,18 @@ describe('a transaction that was signed again after a database restore', () => {
     stack.node.publish(again)
     expect(nameSignature(again.receipt).txHash).toBe(nameSignature(second.receipt).txHash)
     const logs = [{ size: 5, entries: 4, proven: 4 }]
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', proven: 2, findings: [], logs })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', proven: 2, findings: [], logs })
   })
 
   test('is checked again when its second receipt is published after the first run', async () => {
     const memory = createMonitorMemory()
-    const look = () => stack.look({}, createLogsMemory(), { memory })
+    const monitor = () => stack.monitor({}, createLogsMemory(), { memory })
     stack.publish(...all)
-    expect(await look()).toMatchObject({ conclusion: 'complete' })
+    expect(await monitor()).toMatchObject({ conclusion: 'complete' })
     const again = await signAgain()
-    expect(await look()).toMatchObject({ conclusion: 'hidden' })
+    expect(await monitor()).toMatchObject({ conclusion: 'hidden' })
     stack.node.publish(again)
-    expect(await look()).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(await monitor()).toMatchObject({ conclusion: 'complete', findings: [] })
   })
 
   test('does not hide an entry behind a second receipt that does not verify', async () => {
@@ -444,7 +444,7 @@ describe('a transaction that was signed again after a database restore', () => {
     stack.addBlocks(forged)
     stack.publish(...all)
     stack.node.publish(forged)
-    expect(kindsOf(await stack.look())).toEqual(['hidden 4'])
+    expect(kindsOf(await stack.monitor())).toEqual(['hidden 4'])
   })
 
   test('is not complete if its second receipt cannot be fetched', async () => {
@@ -452,6 +452,6 @@ describe('a transaction that was signed again after a database restore', () => {
     stack.publish(...all)
     stack.node.publish(again)
     stack.network.blocks.delete(again.cid)
-    expect(kindsOf(await stack.look())).toEqual(['entry-unmatched 4'])
+    expect(kindsOf(await stack.monitor())).toEqual(['entry-unmatched 4'])
   })
 })

@@ -43,7 +43,7 @@ function addBlocks({ bytes, collateral, blocks = {} }: FakeIssue) {
     network.blocks.set(toCid(block), Uint8Array.from(block))
 }
 
-function look(change: Partial<MonitorRequest> = {}, memory?: MonitorMemory) {
+function monitor(change: Partial<MonitorRequest> = {}, memory?: MonitorMemory) {
   const deps = {
     fetchBytes: createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 }),
     now: () => new Date('2026-07-01T00:00:00Z'),
@@ -74,7 +74,7 @@ const kindsOf = ({ findings }: { findings: readonly { kind: string; nonces?: rea
 
 describe('an honest wallet', () => {
   test('is not complete if no receipt names it', async () => {
-    const report = await look()
+    const report = await monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', nonce: 0, findings: [{ kind: 'wallet-unknown' }] })
     expect(describeReport(report).headline).not.toContain('complete up to')
   })
@@ -83,7 +83,7 @@ describe('an honest wallet', () => {
     send(...issues)
     node.rest(70)
     node.firstState = node.blocks.length - 1
-    const report = await look()
+    const report = await monitor()
     expect(report).toMatchObject({ conclusion: 'complete', nonce: MANY, proven: MANY, completeTo: MANY, findings: [] })
     expect(describeReport(report).headline).toBe('8 of 8 transactions have a proof; complete up to nonce 8.')
   })
@@ -92,18 +92,18 @@ describe('an honest wallet', () => {
     send(first, second)
     node.rest(300)
     node.maxLogBlocks = 100
-    expect(await look()).toMatchObject({ conclusion: 'complete', proven: 2 })
+    expect(await monitor()).toMatchObject({ conclusion: 'complete', proven: 2 })
     expect(node.asked.filter((method) => method === 'eth_getLogs').length).toBeGreaterThan(3)
   })
 
   test('is not checked again by a second run with the first one’s memory', async () => {
     send(first, second)
     const memory = createMonitorMemory()
-    await look({}, memory)
+    await monitor({}, memory)
     const before = network.requests.filter((line) => line.includes('/ipfs/')).length
     node.mine(own(issues[2] as FakeIssue, 2))
     node.publish(issues[2] as FakeIssue)
-    expect(await look({}, memory)).toMatchObject({ conclusion: 'complete', proven: 3, completeTo: 3 })
+    expect(await monitor({}, memory)).toMatchObject({ conclusion: 'complete', proven: 3, completeTo: 3 })
     expect(network.requests.filter((line) => line.includes('/ipfs/')).length - before).toBeLessThanOrEqual(2)
   })
 })
@@ -117,7 +117,7 @@ describe('a key that is used elsewhere', () => {
     }
     node.rest(30)
     for (const nonce of [0, 1, 2]) if (nonce !== bad) node.publish(issues[nonce] as FakeIssue)
-    const report = await look()
+    const report = await monitor()
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', proven: 2, completeTo: bad })
     expect(report.findings).toEqual([
       { kind: 'no-receipt', nonces: [bad, bad], txHash: foreign(bad).hash, blockNumber: 7 + 4 * (bad + 1) },
@@ -130,7 +130,7 @@ describe('a key that is used elsewhere', () => {
     node.rest(20)
     node.publish(first)
     node.publish(issues[2] as FakeIssue)
-    expect(kindsOf(await look())).toEqual(['no-receipt 1'])
+    expect(kindsOf(await monitor())).toEqual(['no-receipt 1'])
   })
 
   test('is reported even by a node without old state, if no receipt can belong to it', async () => {
@@ -138,7 +138,7 @@ describe('a key that is used elsewhere', () => {
     node.mine(foreign(1))
     node.rest(200)
     node.firstState = 100
-    const report = await look()
+    const report = await monitor()
     expect(report.findings).toMatchObject([
       { kind: 'no-receipt', nonces: [1, 1], detail: expect.stringContaining('missing trie node') },
     ])
@@ -147,10 +147,10 @@ describe('a key that is used elsewhere', () => {
   test('is not reported while the receipt may still come, but leaves a gap', async () => {
     send(first)
     node.mine(foreign(1))
-    const report = await look()
+    const report = await monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', completeTo: 1 })
     expect(kindsOf(report)).toEqual(['awaited 1'])
-    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 1'])
+    expect(kindsOf(await monitor({ graceS: 0 }))).toEqual(['no-receipt 1'])
   })
 
   test('is not reported while the chain with the events is behind', async () => {
@@ -160,15 +160,15 @@ describe('a key that is used elsewhere', () => {
     node.mine(foreign(0))
     node.rest(60)
     const change = { eventsRpc: 'https://events.test' }
-    expect(kindsOf(await look(change))).toEqual(['awaited 0', 'wallet-unknown'])
+    expect(kindsOf(await monitor(change))).toEqual(['awaited 0', 'wallet-unknown'])
     events.rest(10)
-    expect(kindsOf(await look(change))).toEqual(['no-receipt 0', 'wallet-unknown'])
+    expect(kindsOf(await monitor(change))).toEqual(['no-receipt 0', 'wallet-unknown'])
   })
 
   test('is found if the event names the receipt of another transaction', async () => {
     node.mine(foreign(0))
     node.publish(first, { topics: [...topicsOf(first).slice(0, 2), foreign(0).hash] })
-    const report = await look()
+    const report = await monitor()
     expect(report.conclusion).toBe('receipt-failed')
     expect(kindsOf(report)).toEqual(['receipt-failed 0'])
   })
@@ -176,18 +176,18 @@ describe('a key that is used elsewhere', () => {
   test('is not reported for a configuration that the manifest does not list', async () => {
     send(first, second)
     const unlisted = manifests.map((one) => ({ ...one, enclave: { ...one.enclave, configHashes: ['c1'.repeat(32)] } }))
-    const report = await look({ manifests: unlisted })
+    const report = await monitor({ manifests: unlisted })
     expect(report).toMatchObject({ conclusion: 'not-in-manifest', proven: 0, completeTo: 0 })
     expect(kindsOf(report)).toEqual(['receipt-not-listed 0', 'receipt-not-listed 1'])
     node.mine(foreign(2))
-    expect(await look({ manifests: unlisted, graceS: 0 })).toMatchObject({ conclusion: 'used-elsewhere' })
+    expect(await monitor({ manifests: unlisted, graceS: 0 })).toMatchObject({ conclusion: 'used-elsewhere' })
   })
 
   test('may be reported if the evidence of an unlisted receipt is missing', async () => {
     send(first)
     network.blocks.delete(toCid(first.collateral))
     const unlisted = manifests.map((one) => ({ ...one, enclave: { ...one.enclave, configHashes: ['c1'.repeat(32)] } }))
-    expect(await look({ manifests: unlisted })).toMatchObject({ conclusion: 'receipt-failed' })
+    expect(await monitor({ manifests: unlisted })).toMatchObject({ conclusion: 'receipt-failed' })
   })
 
   test('is found if a receipt was tampered with and published under a new CID', async () => {
@@ -196,7 +196,7 @@ describe('a key that is used elsewhere', () => {
     network.blocks.set(toCid(bytes), bytes)
     node.mine(own(first, 0))
     node.publish({ ...first, cid: toCid(bytes) })
-    expect(kindsOf(await look())).toEqual(['receipt-failed 0'])
+    expect(kindsOf(await monitor())).toEqual(['receipt-failed 0'])
   })
 
   test('ignores events of another contract or wallet', async () => {
@@ -205,12 +205,12 @@ describe('a key that is used elsewhere', () => {
     node.publish(first, {
       topics: [topicsOf(first)[0], `0x${stranger.slice(2).padStart(64, '0')}`, hashOf(first.receipt)],
     })
-    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 0', 'wallet-unknown'])
+    expect(kindsOf(await monitor({ graceS: 0 }))).toEqual(['no-receipt 0', 'wallet-unknown'])
   })
 
   test('many nonces without a receipt end the search, and the rest is a gap', async () => {
     for (let nonce = 0; nonce < 40; nonce++) node.mine(foreign(nonce))
-    const report = await look({ graceS: 0 })
+    const report = await monitor({ graceS: 0 })
     expect(report.findings).toHaveLength(18)
     expect(report.findings.at(-2)).toMatchObject({ kind: 'not-judged', nonces: [16, 39] })
     expect(report).toMatchObject({ proven: 0, completeTo: 0 })
@@ -233,7 +233,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     node.publish(authorized)
     const head = node.blocks.at(-1)
     if (head) head.code = `0xef0100${'7e'.repeat(20)}`
-    const report = await look()
+    const report = await monitor()
     expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2 })
     expect(kindsOf(report)).toEqual(['authorization 1', 'code'])
     expect(describeReport(report).findings[1]).toMatchObject({
@@ -246,7 +246,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     send(first)
     node.mine({ hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList: [toItem(unpublished)] })
     node.publish(authorized)
-    const { conclusion, findings } = await look({ graceS: 0 })
+    const { conclusion, findings } = await monitor({ graceS: 0 })
     expect(conclusion).toBe('used-elsewhere')
     expect(findings).toMatchObject([{ kind: 'no-receipt', nonces: [1, 1], txHash: hashOf(unpublished.receipt) }])
   })
@@ -259,7 +259,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     )
     node.publish(first)
     node.publish(authorized)
-    const report = await look({ graceS: 0 })
+    const report = await monitor({ graceS: 0 })
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', proven: 1, completeTo: 1 })
     expect(report.findings).toMatchObject([{ kind: 'no-receipt', nonces: [1, 1], txHash: hashOf(unpublished.receipt) }])
   })
@@ -281,18 +281,18 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     node.publish(authorized)
     node.publish(another)
     const request = { manifests: [...manifests, toManifest(another)] }
-    const report = await look(request)
+    const report = await monitor(request)
     expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2 })
     expect(kindsOf(report)).toEqual(['authorization 1', 'authorization 1'])
     network.blocks.delete(another.cid)
-    expect(await look(request)).toMatchObject({ conclusion: 'incomplete', proven: 1, completeTo: 1 })
+    expect(await monitor(request)).toMatchObject({ conclusion: 'incomplete', proven: 1, completeTo: 1 })
   })
 
   test('are not explained by a receipt if a transaction from elsewhere used the nonce', async () => {
     send(first)
     node.publish(authorized)
     node.mine(foreign(1))
-    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 1'])
+    expect(kindsOf(await monitor({ graceS: 0 }))).toEqual(['no-receipt 1'])
   })
 
   test('code that may have used a nonce is a warning, not an alarm', async () => {
@@ -305,7 +305,7 @@ describe('nonces that authorizations use (EIP-7702)', () => {
     })
     const block = node.blocks[number]
     if (block) block.code = '0xef0100'
-    expect(await look()).toMatchObject({ conclusion: 'complete', proven: 1, completeTo: 2 })
+    expect(await monitor()).toMatchObject({ conclusion: 'complete', proven: 1, completeTo: 2 })
   })
 })
 
@@ -318,7 +318,7 @@ describe('unavailable data is never complete', () => {
   ])('%s', async (_, { gone }: { gone?: boolean }, change, finding) => {
     send(first)
     if (gone) network.blocks.delete(first.cid)
-    const report = await look(change)
+    const report = await monitor(change)
     expect(report).toMatchObject({ conclusion: 'incomplete', proven: 0, completeTo: 0 })
     expect(kindsOf(report)).toEqual([finding])
   })
@@ -329,7 +329,7 @@ describe('unavailable data is never complete', () => {
     node.mine(foreign(1))
     node.rest(200)
     node.firstState = 100
-    expect(kindsOf(await look())).toEqual(['not-shown 1'])
+    expect(kindsOf(await monitor())).toEqual(['not-shown 1'])
   })
 
   const answering =
@@ -361,11 +361,11 @@ describe('unavailable data is never complete', () => {
   test.each(lies)('a node that %s', async (_, lie) => {
     send(first, second)
     node.lie = lie
-    await expect(look()).rejects.toMatchObject({ code: 'chain_unavailable' })
+    await expect(monitor()).rejects.toMatchObject({ code: 'chain_unavailable' })
   })
 
   test('a node of another chain', async () => {
-    await expect(look({ chainId: 1 })).rejects.toMatchObject({ code: 'chain_unavailable' })
+    await expect(monitor({ chainId: 1 })).rejects.toMatchObject({ code: 'chain_unavailable' })
   })
 })
 
@@ -374,12 +374,12 @@ describe('signatures from before there were receipts', () => {
     node.mine(foreign(0))
     node.mine(own(second, 1))
     node.publish(second)
-    const report = await look({ from, graceS: 0 })
+    const report = await monitor({ from, graceS: 0 })
     expect(report).toMatchObject({ conclusion: 'complete', fromNonce: 1, proven: 1, completeTo: 2 })
     expect(describeReport(report).headline).toContain('from nonce 1 on')
   })
 
   test('rejects a start that the wallet has not reached', async () => {
-    await expect(look({ from: { nonce: 1 } })).rejects.toMatchObject({ code: 'invalid_arguments' })
+    await expect(monitor({ from: { nonce: 1 } })).rejects.toMatchObject({ code: 'invalid_arguments' })
   })
 })

@@ -109,7 +109,7 @@ export function createLoggedWallet() {
       }
       node.rest(60)
     },
-    look(
+    monitor(
       change: Partial<MonitorRequest> = {},
       logs: LogsMemory = createLogsMemory(),
       more: Partial<Pick<MonitorDeps, 'wait' | 'now' | 'logTime' | 'memory'>> = {},

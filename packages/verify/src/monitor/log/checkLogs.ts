@@ -16,7 +16,7 @@ import {
   type AwaitShownDeps,
   askWitnesses,
   awaitShown,
-  type Cosigned,
+  type CosignedSize,
   compareWitnesses,
   findSilent,
   type WitnessAnswer,
@@ -228,7 +228,7 @@ function toPolicyText({ witnesses, quorum }: WitnessPolicy): string {
 function readCosigners(
   { size, note }: SeenLog,
   { policies, now }: { policies: readonly WitnessPolicy[]; now: Date },
-): Cosigned[] {
+): CosignedSize[] {
   const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
   try {
     return findCosignatures(parseNote(note), witnesses)

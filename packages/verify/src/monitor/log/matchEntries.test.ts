@@ -42,7 +42,7 @@ test('reports more entries without a receipt than a call can have arguments', ()
 
 test.each([
   ['of which the first is dated ahead', { timeMs: 20 }, []],
-  ['that are both dated ahead, and that one look saw first', { timeMs: 9_001 }, [[0, 10] as const]],
+  ['that are both dated ahead, and first seen in one run', { timeMs: 9_001 }, [[0, 10] as const]],
   ['that are both dated ahead, and of which the first was cosigned later', { timeMs: 9_001 }, [[0, 9] as const]],
   ['that are both dated ahead, with a clock that was set back between', { timeMs: 8_999 }, [[0, 11] as const]],
 ])('a start goes on in the last of two logs %s', (_, dated, ahead) => {

@@ -17,14 +17,14 @@ export type MatchParameters = HistoriesParameters & {
 
 type LogCounts = { entries: number; proven: number; dropped: number }
 
-export type Matched = {
+export type MatchResult = {
   findings: readonly Finding[]
   /** By origin. */
   counts: ReadonlyMap<string, LogCounts>
 }
 
 /** Compares the entries of a wallet's key with its receipts. */
-export function matchEntries(parameters: MatchParameters): Matched {
+export function matchEntries(parameters: MatchParameters): MatchResult {
   const { logs, receipts, mined, unread, isWhole } = parameters
   const { histories, lies } = readHistories(parameters)
   const findings: Finding[] = [...lies]

@@ -113,14 +113,14 @@ export function findCosignedSize(answers: readonly WitnessAnswer[], policies: re
 }
 
 /** The size up to which a witness cosigned, from a cosignature. */
-export type Cosigned = { witness: string; size: number }
+export type CosignedSize = { witness: string; size: number }
 
 /**
  * The witnesses of the first unsatisfied policy: they are enough for a quorum, but did not state that they cosigned no more than this size.
  * Empty if every policy is satisfied.
  */
 export function findSilent(
-  answers: readonly (WitnessAnswer | Cosigned)[],
+  answers: readonly (WitnessAnswer | CosignedSize)[],
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
 ): readonly string[] {
   const stated = answers.flatMap((answer) => ('size' in answer ? [answer] : []))
