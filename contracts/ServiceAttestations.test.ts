@@ -15,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serviceAttestations } from './abi.ts'
 import { deployServiceAttestations } from './deployContract.ts'
 
-// What the Solidity tests cannot see: receipts, gas of whole transactions, and the readers in TypeScript.
+// Tests of what Solidity tests can't see: receipts, gas of whole transactions, and the TypeScript parsers.
 
 const { abi } = serviceAttestations
 let chain: LocalChain
@@ -40,7 +40,7 @@ function toProof(index: number, ipfsCid = `bafkrei${'a'.repeat(52)}`) {
   return { wallet: padHex(toHex(index + 1), { size: 20 }), txHash: padHex(toHex(index + 1), { size: 32 }), ipfsCid }
 }
 
-/** Sends without asking first whether it would revert, as a publisher that lost a race does. */
+/** Sends without simulating first, like a publisher that lost a race. */
 async function send(data: Hex, from = 1) {
   const transport = http(chain.url)
   const account = privateKeyToAccount(accountOf(from).privateKey)
@@ -53,7 +53,7 @@ async function send(data: Hex, from = 1) {
   return createPublicClient({ transport }).getTransactionReceipt({ hash })
 }
 
-/** The contract's own words for a refusal, from a call as anyone can make it. */
+/** The contract's error for a rejected call. */
 async function refusalOf(data: Hex, from = 1) {
   const client = createPublicClient({ transport: http(chain.url) })
   const error = await client
@@ -70,14 +70,14 @@ async function refusalOf(data: Hex, from = 1) {
 const publishBatch = (proofs: ReturnType<typeof toProof>[]) =>
   encodeFunctionData({ abi, functionName: 'publishBatch', args: [proofs] })
 
-test('the strict reader of the protocol reads every event, in the order of the batch', async () => {
+test('the protocol’s strict parser reads every event in the order of the batch', async () => {
   const proofs = Array.from({ length: 200 }, (_, index) => toProof(index, `b${'x'.repeat(index)}`))
   const { status, logs } = await send(publishBatch(proofs))
   expect(status).toBe('success')
   expect(logs.map(parseAttestationPublished)).toEqual(proofs)
 })
 
-test('the longest CID that the contract takes is one that the protocol reads', async () => {
+test('the protocol reads the longest CID that the contract accepts', async () => {
   const proof = toProof(1, 'z'.repeat(256))
   const { logs } = await send(
     encodeFunctionData({ abi, functionName: 'publish', args: [proof.wallet, proof.txHash, proof.ipfsCid] }),
@@ -85,19 +85,19 @@ test('the longest CID that the contract takes is one that the protocol reads', a
   expect(logs.map(parseAttestationPublished)).toEqual([proof])
 })
 
-test('a longer CID is refused, by the place of its proof', async () => {
+test('rejects a longer CID and names its index', async () => {
   const proofs = [toProof(0), toProof(1), toProof(2, 'z'.repeat(257))]
   expect(await refusalOf(publishBatch(proofs))).toMatchObject({ errorName: 'OversizedCid', args: [2n, 257n] })
 })
 
-test('the fullest batch fits under the gas cap of a transaction (EIP-7825)', async () => {
+test('the largest batch stays below the gas cap of a transaction (EIP-7825)', async () => {
   const proofs = Array.from({ length: 256 }, (_, index) => toProof(index, 'z'.repeat(256)))
   const { status, logs } = await send(publishBatch(proofs))
   expect(status).toBe('success')
   expect(logs).toHaveLength(256)
 })
 
-test('a batch with one fault at its end leaves no event', async () => {
+test('a batch whose last proof is invalid emits no event', async () => {
   const { status, logs } = await send(
     publishBatch([...Array.from({ length: 199 }, (_, index) => toProof(index)), toProof(199, '')]),
   )
@@ -105,7 +105,7 @@ test('a batch with one fault at its end leaves no event', async () => {
   expect(logs).toEqual([])
 })
 
-test('neither the owner nor a stranger publishes', async () => {
+test('neither the owner nor another account can publish', async () => {
   for (const from of [0, 2]) {
     const { status, logs } = await send(publishBatch([toProof(0)]), from)
     expect(status).toBe('reverted')

@@ -4,16 +4,16 @@ import { expect, test } from 'vitest'
 import { serviceAttestations } from './abi.ts'
 import { compile } from './compile.ts'
 
-test('abi.ts is what the source compiles to', async () => {
+test('abi.ts equals the compiled source', async () => {
   expect(await compile()).toEqual(serviceAttestations)
 })
 
-test('the contract has every fragment of the protocol, to the letter', () => {
+test('the contract has every fragment of the protocol’s ABI', () => {
   expect(serviceAttestationsAbi).toHaveLength(3)
   for (const fragment of serviceAttestationsAbi) expect(serviceAttestations.abi).toContainEqual(fragment)
 })
 
-test('the surface of the contract is this and no more', () => {
+test('the contract has no other functions, events and errors', () => {
   const functions = serviceAttestations.abi.filter((item) => item.type === 'function')
   expect(functions.map((item) => `${item.name} ${item.stateMutability}`).toSorted()).toEqual([
     'MAX_BATCH view',
@@ -32,14 +32,14 @@ test('the surface of the contract is this and no more', () => {
   ).toEqual([])
 })
 
-test('the event and the functions keep their selectors, which readers of old blocks depend on', () => {
+test('event and functions keep their selectors, which readers of old blocks need', () => {
   const [event, publish, publishBatch] = serviceAttestationsAbi
   expect(toEventSelector(event as AbiEvent)).toBe('0x1a85ecbef58dd9f2ba6c675cd83d16bb690e0c547fc5aea56486a4ba6c253601')
   expect(serviceAttestations.deployedBytecode).toContain(toFunctionSelector(publish).slice(2))
   expect(serviceAttestations.deployedBytecode).toContain(toFunctionSelector(publishBatch).slice(2))
 })
 
-test('deployment needs no link and no immutable value: its code holds the runtime code whole', () => {
+test('the deployment code contains the whole runtime code, without links or immutable values', () => {
   expect(serviceAttestations.bytecode).toMatch(/^0x[0-9a-f]+$/)
   expect(serviceAttestations.bytecode).toContain(serviceAttestations.deployedBytecode.slice(2))
 })

@@ -4,13 +4,13 @@ import { withHardhat } from './withHardhat.ts'
 
 export type CompiledContract = {
   abi: Abi
-  /** What a deployment sends, before the arguments of the constructor. */
+  /** The deployment code, without the constructor's arguments. */
   bytecode: Hex
-  /** What is on chain afterwards, to the byte: the contract has no immutable values. */
+  /** The exact code on the chain, because the contract has no immutable values. */
   deployedBytecode: Hex
 }
 
-/** Compiles ServiceAttestations from its source. Deployment does not need this: the result is checked in as `abi.ts`. */
+/** Compiles ServiceAttestations from its source. Deployment uses the committed result, `abi.ts`. */
 export function compile(): Promise<CompiledContract> {
   return withHardhat(async (hardhat) => {
     const source = join(import.meta.dirname, 'src', 'ServiceAttestations.sol')

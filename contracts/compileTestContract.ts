@@ -5,7 +5,7 @@ import type { Hex } from 'viem'
 
 type Compiled = { contracts?: Record<string, Record<string, { evm: { bytecode: { object: string } } }>> }
 
-/** What a deployment of a contract in `test/` sends. Its source bears its name. */
+/** Returns the deployment code of a contract in `test/`. The source file has the contract's name. */
 export async function compileTestContract(name: string): Promise<Hex> {
   const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string }
   const file = `${name}.sol`
@@ -16,7 +16,7 @@ export async function compileTestContract(name: string): Promise<Hex> {
     settings: {
       optimizer: { enabled: true },
       evmVersion: 'cancun',
-      // The hash of its metadata would change with each comment.
+      // Otherwise every comment would change the metadata hash.
       metadata: { bytecodeHash: 'none', appendCBOR: false },
       outputSelection: { '*': { '*': ['evm.bytecode.object'] } },
     },

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
 
-/** The command as its users run it, with no environment but the one given and the cache of compiled code. */
+/** Runs the command with only the given environment and the compile cache. */
 function run(argv: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   const path = join(import.meta.dirname, 'deploy.ts')
   const child = spawn(process.execPath, ['-C', 'source', path, ...argv], {
@@ -69,7 +69,7 @@ test('prints address, transaction and block of the deployed contract', async () 
   expect(await client.getCode({ address: address as `0x${string}` })).toBe(serviceAttestations.deployedBytecode)
 })
 
-test('wrong input ends with 2 and lists every fault', async () => {
+test('invalid arguments exit with 2 and list every fault', async () => {
   const { code, stdout, stderr } = await run(['--chain-id', 'sepolia'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr.split('\n')).toEqual([
@@ -83,10 +83,10 @@ test('wrong input ends with 2 and lists every fault', async () => {
   ])
 })
 
-test('a failed deployment ends with 1 and one line', async () => {
+test('a failed deployment exits with 1 and one line', async () => {
   expect(await run(toArguments(1), { DEPLOYER_PRIVATE_KEY: keyOf(0) })).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'deploy: the node is of chain 31337, not 1\n',
+    stderr: 'deploy: invalid node: expected chain 1, got 31337\n',
   })
 })

@@ -20,7 +20,7 @@ try {
     process.stderr.write(`${lines.join('')}deploy: see --help\n`)
     process.exitCode = 2
   } else {
-    // Of any other error no text is shown: it might hold the key.
+    // Texts of other errors are not shown, because they may contain the key.
     process.stderr.write(`deploy: ${error instanceof DeployError ? error.message : 'unexpected failure'}\n`)
     process.exitCode = 1
   }

@@ -41,7 +41,7 @@ async function failureOf(changes: Partial<DeployParameters>): Promise<string> {
     (cause: unknown) => cause,
   )
   if (!(error instanceof DeployError)) throw new Error('no DeployError', { cause: error })
-  // A cause would carry what the message leaves out.
+  // A cause would contain what the message omits.
   expect(error.cause).toBeUndefined()
   expect(error.message).not.toContain(parameters.privateKey.slice(2))
   return error.message
@@ -49,7 +49,7 @@ async function failureOf(changes: Partial<DeployParameters>): Promise<string> {
 
 type Answer = { result?: unknown; error?: unknown }
 
-/** The chain, with some answers changed on the way. */
+/** The chain, with some responses changed. */
 async function startLiar(change: (method: string, answer: Answer, params: unknown[]) => Answer): Promise<string> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -67,7 +67,7 @@ async function startLiar(change: (method: string, answer: Answer, params: unknow
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret-token`
 }
 
-test('deploys, and says where', async () => {
+test('deploys the contract and returns its address', async () => {
   const deployment = await deployServiceAttestations(toParameters({ chainId: 4242 }))
   const client = createPublicClient({ transport: http(chain.url) })
   const receipt = await client.getTransactionReceipt({ hash: deployment.transactionHash })
@@ -83,14 +83,14 @@ test('deploys, and says where', async () => {
   expect(await contract.read.publisher()).toBe(accountOf(2).address)
 })
 
-test('a node of another chain is refused before anything is sent', async () => {
+test('rejects a node of another chain before sending', async () => {
   const client = createPublicClient({ transport: http(chain.url), cacheTime: 0 })
   const before = await client.getBlockNumber()
-  expect(await failureOf({ chainId: 1 })).toBe('the node is of chain 4242, not 1')
+  expect(await failureOf({ chainId: 1 })).toBe('invalid node: expected chain 1, got 4242')
   expect(await client.getBlockNumber()).toBe(before)
 })
 
-test.each(['owner', 'publisher'])('the zero address as %s is refused by the contract', async (role) => {
+test.each(['owner', 'publisher'])('the contract rejects the zero address as %s', async (role) => {
   const message = await failureOf({ [role]: '0x0000000000000000000000000000000000000000' })
   expect(message).toMatch(/^the deployment was not sent: /)
 })
@@ -99,27 +99,27 @@ test('an account without ether', async () => {
   expect(await failureOf({ privateKey: generatePrivateKey() })).toMatch(/^the deployment was not sent: /)
 })
 
-test('a node that is not there, without a word of its URL', async () => {
+test('an unreachable node, without quoting its URL', async () => {
   const [port] = await findFreePorts(1)
   const message = await failureOf({ rpcUrl: `http://127.0.0.1:${port}/v2/secret-token?key=other-secret` })
   expect(message).toMatch(/^the node did not answer: /)
   expect(message).not.toContain('secret')
 })
 
-test('a node whose error repeats the URL', async () => {
+test('a node whose error quotes the URL', async () => {
   const rpcUrl = await startLiar(() => ({ error: { code: -32000, message: 'no project secret-token' } }))
   const message = await failureOf({ rpcUrl })
   expect(message).toMatch(/no project …$/)
 })
 
-test('other code on chain than was compiled', async () => {
+test('other code on the chain than was compiled', async () => {
   const code = serviceAttestations.deployedBytecode
   const wrong = `${code.slice(0, -1)}${code.endsWith('0') ? '1' : '0'}`
   const rpcUrl = await startLiar((method, answer) => (method === 'eth_getCode' ? { ...answer, result: wrong } : answer))
   expect(await failureOf({ rpcUrl })).toMatch(/is not the compiled contract$/)
 })
 
-test('no code on chain within the time', async () => {
+test('no code on the chain within the time limit', async () => {
   // Only the wait for the code takes time here.
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -128,10 +128,10 @@ test('no code on chain within the time', async () => {
     vi.advanceTimersByTime(6_000)
     return { ...answer, result: '0x' }
   })
-  expect(await failureOf({ rpcUrl })).toMatch(/^there is no code at 0x/)
+  expect(await failureOf({ rpcUrl })).toMatch(/^no code at 0x/)
 })
 
-test('a node that is a block behind is asked again', async () => {
+test('retries a node that is a block behind', async () => {
   let asked = 0
   const rpcUrl = await startLiar((method, answer) =>
     method === 'eth_getCode' && ++asked < 3 ? { ...answer, result: '0x' } : answer,
@@ -140,7 +140,7 @@ test('a node that is a block behind is asked again', async () => {
   expect(asked).toBe(3)
 })
 
-test.each(['owner', 'publisher'] as const)('another %s on chain than was asked for', async (role) => {
+test.each(['owner', 'publisher'] as const)('another %s on the chain than requested', async (role) => {
   const data = encodeFunctionData({ abi: serviceAttestations.abi, functionName: role })
   const result = encodeAbiParameters([{ type: 'address' }], [accountOf(5).address])
   const rpcUrl = await startLiar((method, answer, [call]) =>
@@ -158,7 +158,7 @@ test('a deployment that reverts in its block', async () => {
   expect(await failureOf({ rpcUrl })).toMatch(/^0x[0-9a-f]{64} reverted$/)
 })
 
-test('a deployment that no block takes is named, so that its sender can look for it', async () => {
+test('names a deployment that is not mined, so that its sender can find it', async () => {
   const slow = await startChain({ mining: 'manual' })
   try {
     const message = await failureOf({ rpcUrl: slow.url, timeoutMs: 200 })

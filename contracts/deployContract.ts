@@ -14,28 +14,28 @@ import { serviceAttestations } from './abi.ts'
 
 export type DeployParameters = {
   rpcUrl: string
-  /** Of the account that pays; it has no rights over the contract afterwards. */
+  /** The key of the account that pays. It has no rights over the contract afterwards. */
   privateKey: Hex
   owner: Address
   publisher: Address
-  /** Refuses a node of any other chain, before anything is signed. */
+  /** Rejects a node of another chain before signing. */
   chainId?: number
-  /** Blocks from the deployment on, its own included; 1 unless told. */
+  /** Blocks to wait for, including the deployment's own. Default: 1. */
   confirmations?: number
-  /** For the deployment to be confirmed and its code to be seen; three minutes unless told. */
+  /** Time limit for the confirmation and for reading the code. Default: three minutes. */
   timeoutMs?: number
   pollingIntervalMs?: number
 }
 
 export type Deployment = { address: Address; transactionHash: Hash; blockNumber: bigint; chainId: number }
 
-/** Its message may be shown: it names neither the key nor the URL of the node, which can hold a token. */
+/** The message can be shown: it contains neither the key nor the node's URL, which can contain a token. */
 export class DeployError extends Error {
   override name = 'DeployError'
 }
 
 /**
- * Deploys ServiceAttestations and checks that what is on chain is what was compiled, under the owner and publisher asked for.
+ * Deploys ServiceAttestations and checks that the code on the chain is the compiled code, with the given owner and publisher.
  *
  * @example
  * const { address } = await deployServiceAttestations({ rpcUrl, privateKey, owner, publisher })
@@ -48,7 +48,7 @@ export async function deployServiceAttestations(parameters: DeployParameters): P
 
   const chainId = await reader.getChainId().catch(fail('the node did not answer', rpcUrl))
   if (parameters.chainId !== undefined && parameters.chainId !== chainId)
-    throw new DeployError(`the node is of chain ${chainId}, not ${parameters.chainId}`)
+    throw new DeployError(`invalid node: expected chain ${parameters.chainId}, got ${chainId}`)
 
   const chain = defineChain({
     id: chainId,
@@ -97,18 +97,18 @@ async function checkDeployment(reader: PublicClient, parameters: CheckParameters
     throw new DeployError(`the publisher of ${address} is ${actualPublisher}, not ${publisher}`)
 }
 
-/** Behind one URL there may be several nodes, and the one that answers now need not have the block yet. */
+/** A URL can lead to several nodes, and the next one may not have the block yet. */
 async function readCode(reader: PublicClient, { address, timeoutMs, pollingIntervalMs }: CheckParameters) {
   const endMs = performance.now() + timeoutMs
   for (;;) {
     const code = await reader.getCode({ address })
     if (code !== undefined) return code
-    if (performance.now() > endMs) throw new DeployError(`there is no code at ${address}`)
+    if (performance.now() > endMs) throw new DeployError(`no code at ${address}`)
     await new Promise((resolve) => setTimeout(resolve, pollingIntervalMs))
   }
 }
 
-/** viem's messages carry the URL and the whole request; the short ones, without the parts of the URL, say enough. */
+/** viem's messages contain the URL and the whole request, so this uses the short ones and removes the parts of the URL. */
 function fail(what: string, rpcUrl: string) {
   return (error: unknown): never => {
     if (error instanceof DeployError) throw error
@@ -118,9 +118,9 @@ function fail(what: string, rpcUrl: string) {
 
 function describe(error: unknown): string {
   if (!(error instanceof BaseError)) return error instanceof Error ? error.message : 'unknown error'
-  // The sentence and the node's own words; further lines repeat the request.
+  // The short message and the node's own text. Further lines repeat the request.
   const [sentence = ''] = error.shortMessage.split('\n')
-  // Not all have them, whatever the type says.
+  // Some errors lack it, although the type requires it.
   const [words = ''] = (error.details ?? '').split('\n')
   return words === '' || sentence.includes(words) ? sentence : `${sentence} ${words}`
 }

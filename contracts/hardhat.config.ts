@@ -1,18 +1,18 @@
 import { createRequire } from 'node:module'
 import { defineConfig } from 'hardhat/config'
 
-// Every task of hardhat loads this file before it would send anything.
+// Hardhat loads this file before any task, so before it could send telemetry.
 process.env.HARDHAT_DISABLE_TELEMETRY = 'true'
 
 export default defineConfig({
   solidity: {
     version: '0.8.37',
-    // The compiler from npm, as WebAssembly: nothing is downloaded, and every platform builds the same bytes.
+    // The compiler from npm, as WebAssembly. It needs no download and builds the same bytes on every platform.
     path: createRequire(import.meta.url).resolve('solc/soljson.js'),
     settings: {
-      // Deployed once, called often.
+      // Optimizes for calls instead of deployment, because the contract is called often.
       optimizer: { enabled: true, runs: 1_000_000 },
-      // Sepolia and Base Sepolia have had all of Cancun since 2024, and so have most chains a log could be put on.
+      // Sepolia, Base Sepolia and most other chains have supported Cancun since 2024.
       evmVersion: 'cancun',
     },
   },

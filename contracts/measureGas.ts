@@ -14,14 +14,14 @@ import { serviceAttestations } from './abi.ts'
 import { deployServiceAttestations } from './deployContract.ts'
 
 export type GasFigures = {
-  /** Of the whole transaction: base, calldata, execution. */
+  /** Of the whole transaction: base, calldata and execution. */
   publish: number
   publishBatch: Record<string, { total: number; perProof: number }>
 }
 
 const BATCH_SIZES = [2, 10, 100, 200]
 
-/** What publishing costs on a node, in receipts, with proofs as the service makes them. */
+/** Measures the gas of publishing on a node, with proofs like the service's. */
 export async function measureGas(): Promise<GasFigures> {
   const chain = await startChain()
   try {
@@ -62,7 +62,7 @@ export async function measureGas(): Promise<GasFigures> {
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** Hashes, so that zero bytes, which are cheaper, are as rare as in real ones. The CID has the form of a receipt's. */
+/** Hashes, because cheap zero bytes must be as rare as in real ones. The CID has the form of a receipt's. */
 function toProof(index: number) {
   const txHash = keccak256(toHex(`transaction ${index}`))
   const digits =

@@ -47,11 +47,11 @@ const expected = {
   privateKey: KEY,
 }
 
-test('options, with the key from the environment', () => {
+test('reads options, and the key from the environment', () => {
   expect(parse(ARGUMENTS)).toEqual(expected)
 })
 
-test('all from the environment, with the key from a file', () => {
+test('reads everything from the environment, and the key from a file', () => {
   const env = {
     RPC_URL: 'https://node.example/key',
     CHAIN_ID: '84532',
@@ -62,12 +62,12 @@ test('all from the environment, with the key from a file', () => {
   expect(parse([], env)).toEqual(expected)
 })
 
-test('an option wins over its variable, and an empty variable is not set', () => {
+test('options override variables, and an empty variable counts as unset', () => {
   const env = { CHAIN_ID: '1', RPC_URL: '', DEPLOYER_PRIVATE_KEY: KEY, DEPLOYER_PRIVATE_KEY_FILE: '' }
   expect(parse(ARGUMENTS, env)).toEqual(expected)
 })
 
-test('addresses without a checksum, and a key without 0x', () => {
+test('accepts addresses without a checksum, and a key without 0x', () => {
   const argv = withOption('--owner', OWNER.toLowerCase())
   expect(parse(argv, { DEPLOYER_PRIVATE_KEY: KEY.slice(2) })).toEqual(expected)
 })
@@ -77,7 +77,7 @@ test.each([['--help'], ['-h'], ['--help', '--owner', 'nonsense']])('%s', (...arg
   expect(help).toContain('DEPLOYER_PRIVATE_KEY_FILE')
 })
 
-test('every fault at once', () => {
+test('lists every fault', () => {
   expect(faultsOf([], {})).toEqual([
     '--rpc-url is missing',
     '--chain-id is missing',
@@ -95,7 +95,7 @@ test.each([
   ['--chain-id', '9999999999999999'],
   ['--owner', '0x0000000000000000000000000000000000000000'],
   ['--owner', OWNER.slice(0, -1)],
-  // One letter in the other case: the checksum is wrong.
+  // One letter in the other case invalidates the checksum.
   ['--owner', OWNER.replace('Fd6', 'fd6')],
   ['--publisher', '0x0000000000000000000000000000000000000000'],
   ['--publisher', ''],
@@ -123,20 +123,20 @@ test.each([
   expect(faults).toEqual(['DEPLOYER_PRIVATE_KEY is not a private key: 0x and 64 hex digits'])
 })
 
-test('a key file that is not there', () => {
+test('a missing key file', () => {
   expect(faultsOf(ARGUMENTS, { DEPLOYER_PRIVATE_KEY_FILE: '/nowhere' })).toEqual([
     'DEPLOYER_PRIVATE_KEY_FILE cannot be read',
   ])
 })
 
-test('a key and a file', () => {
+test('a key and a key file', () => {
   expect(faultsOf(ARGUMENTS, { DEPLOYER_PRIVATE_KEY: KEY, DEPLOYER_PRIVATE_KEY_FILE: '/key' })).toEqual([
     'DEPLOYER_PRIVATE_KEY and DEPLOYER_PRIVATE_KEY_FILE are both set',
   ])
 })
 
-test.each([['--private-key', KEY], [`--private-key=${KEY}`], [KEY], ['--owner']])('%s is not repeated', (...argv) => {
+test.each([['--private-key', KEY], [`--private-key=${KEY}`], [KEY], ['--owner']])('does not quote %s', (...argv) => {
   const [fault = '', ...more] = faultsOf([...ARGUMENTS, ...argv])
   expect(more).toEqual([])
-  expect(fault).toMatch(/^(there is an unknown option|the arguments cannot be read)$/)
+  expect(fault).toMatch(/^(unknown option|invalid arguments)$/)
 })

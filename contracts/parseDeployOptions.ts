@@ -7,25 +7,25 @@ export const help = `usage: npm run deploy:contract -- --rpc-url <url> --chain-i
 
 Deploys ServiceAttestations, the on-chain log of proofs, to any EVM chain.
 
-  --rpc-url <url>        JSON-RPC of a node of the chain (or RPC_URL)
-  --chain-id <number>    the chain you mean; a node of another is refused (or CHAIN_ID)
-  --owner <address>      may rotate the publisher and hand ownership over (or ATTESTATIONS_OWNER)
-  --publisher <address>  the only account that publishes (or ATTESTATIONS_PUBLISHER)
-  --confirmations <n>    blocks to wait for, 1 unless told
-  --help                 this text
+  --rpc-url <url>        JSON-RPC URL of a node (or RPC_URL)
+  --chain-id <number>    the expected chain; nodes of other chains are rejected (or CHAIN_ID)
+  --owner <address>      may rotate the publisher and transfer ownership (or ATTESTATIONS_OWNER)
+  --publisher <address>  the only account that may publish (or ATTESTATIONS_PUBLISHER)
+  --confirmations <n>    blocks to wait for (default: 1)
+  --help                 prints this help
 
-The key of the account that pays is never an option, which other users of the machine could read:
-  DEPLOYER_PRIVATE_KEY       0x and 64 hex digits, or
-  DEPLOYER_PRIVATE_KEY_FILE  a file that holds them
+The key of the account that pays is not an option, because other users of the machine could read it. Set one of:
+  DEPLOYER_PRIVATE_KEY       0x and 64 hex digits
+  DEPLOYER_PRIVATE_KEY_FILE  a file with the key
 
 Example: DEPLOYER_PRIVATE_KEY_FILE=deployer.key npm run deploy:contract -- --rpc-url https://node.example --chain-id 11155111 \\
   --owner 0x… --publisher 0x…
-Exit codes: 0 deployed and checked, 1 it failed, 2 wrong input.
+Exit codes: 0 deployed and checked, 1 failed, 2 invalid arguments.
 `
 
 export type DeployOptions = { command: 'help' } | ({ command: 'deploy' } & DeployParameters)
 
-/** Every fault of the input, so that none waits behind another. */
+/** All faults of the input. */
 export class DeployInputError extends Error {
   override name = 'DeployInputError'
   readonly faults: readonly string[]
@@ -48,7 +48,7 @@ const FLAGS = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** Reads the command line and the environment. An option wins over its variable; an empty variable is not set. */
+/** Reads the command line and the environment. Options override variables. An empty variable counts as unset. */
 export function parseDeployOptions({ env, readFile }: Deps, argv: readonly string[]): DeployOptions {
   const values = parseFlags(argv)
   if (values.help === true) return { command: 'help' }
@@ -83,9 +83,9 @@ function parseFlags(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: FLAGS, strict: true, allowPositionals: false }).values
   } catch (error) {
-    // Its message repeats an argument; someone may have put the key there.
+    // The error quotes an argument, which may be the key.
     const isUnknown = (error as NodeJS.ErrnoException).code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION'
-    throw new DeployInputError([isUnknown ? 'there is an unknown option' : 'the arguments cannot be read'])
+    throw new DeployInputError([isUnknown ? 'unknown option' : 'invalid arguments'])
   }
 }
 
@@ -98,9 +98,9 @@ function readCount(text: string): number | undefined {
   return /^[1-9][0-9]{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
 }
 
-const ADDRESS_FORM = 'an address other than zero (with mixed case, its checksum must be right)'
+const ADDRESS_FORM = 'an address other than zero (a checksum must be valid)'
 
-/** A contract under a mistyped owner can never be rotated; a checksum, where there is one, is checked. */
+/** With a mistyped owner, the publisher could never be rotated. So a checksum is verified if the address has one. */
 function readAddress(text: string): Address | undefined {
   const isUniform = /^0x(?:[0-9a-f]{40}|[0-9A-F]{40})$/.test(text)
   if (/^0x0{40}$/.test(text) || !(isUniform || isAddress(text))) return undefined
@@ -125,7 +125,7 @@ function readPrivateKey({ env, readFile }: Deps, faults: string[]): Hex | undefi
 function toPrivateKey(name: string, text: string, faults: string[]): Hex | undefined {
   const digits = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text.trim())?.[1]
   try {
-    // Zero, or beyond the order of the curve, is no key; the error that says so would say the key too.
+    // Rejects zero and values above the curve's order. The library's error would quote the key.
     const key: Hex = `0x${digits ?? ''}`
     privateKeyToAccount(key)
     return key

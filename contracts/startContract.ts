@@ -2,7 +2,7 @@ import { startChain } from '@countersign/testing'
 import { toPublisherEnv } from '@countersign/testing/launcher'
 import { deployServiceAttestations } from './deployContract.ts'
 
-/** A real chain with the real contract, and the settings with which a coordinator publishes there. */
+/** A local chain with the contract, and the settings that a coordinator needs to publish there. */
 export async function startContract() {
   const chain = await startChain()
   const [deployer, publisher] = chain.accounts

@@ -8,7 +8,7 @@ const [grep] = process.argv.slice(2)
 
 process.exitCode = await withHardhat(async (hardhat) => {
   const run: TestRun = await hardhat.tasks.getTask(['test', 'solidity']).run(grep === undefined ? {} : { grep })
-  // Nothing found to run is no success.
+  // Finding no tests is a failure.
   const count = run.value?.suiteResults.flatMap(({ testResults }) => testResults).length ?? 0
   return run.success && count > 0 ? 0 : 1
 })

@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import { loadHardhat } from '@countersign/testing/hardhat'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 
-/**
- * Hardhat on this folder, for as long as `use` takes. What it builds goes to a folder of its own, so that a checkout may be
- * read-only and two runs do not meet.
- */
+/** Runs Hardhat on this folder. Builds into a temporary folder, so that the checkout may be read-only and concurrent runs don't conflict. */
 export async function withHardhat<Result>(
   use: (hardhat: HardhatRuntimeEnvironment) => Promise<Result>,
 ): Promise<Result> {

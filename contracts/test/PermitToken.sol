@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: AGPL-3.0-only
 pragma solidity 0.8.37;
 
-/// @notice A token that takes ERC-2612 permits, to try signatures on. It is never deployed but on a local chain.
+/// @notice A token with ERC-2612 permits, for tests of signatures. Only for local chains.
 contract PermitToken {
     string public constant name = "Permit Token";
     bytes32 private constant PERMIT =

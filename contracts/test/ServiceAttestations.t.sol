@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ServiceAttestations} from "../src/ServiceAttestations.sol";
 
-/// @dev The few cheatcodes of the test runner that are used here.
+/// @dev The cheatcodes of the test runner that these tests use.
 interface Vm {
     struct Log {
         bytes32[] topics;
@@ -22,7 +22,7 @@ interface Vm {
     function accesses(address target) external returns (bytes32[] memory reads, bytes32[] memory writes);
 }
 
-/// @notice Each rule has a fuzz test; the example beside it calls that test with the value a reader would think of first.
+/// @notice Each rule has a fuzz test, and an example test that calls it with an obvious value.
 contract ServiceAttestationsTest {
     Vm private constant vm = Vm(0x7109709ECfa91a80626fF3989D68f67F5b1DD12D);
 
@@ -64,24 +64,24 @@ contract ServiceAttestationsTest {
         assertTopics(logs[1], ServiceAttestations.PublisherRotated.selector, address(0), publisher);
     }
 
-    function test_constructor_refusesZeroOwner() public {
-        testFuzz_constructor_refusesZeroOwner(PUBLISHER);
+    function test_constructor_rejectsZeroOwner() public {
+        testFuzz_constructor_rejectsZeroOwner(PUBLISHER);
     }
 
-    function test_constructor_refusesZeroOwnerAndPublisher() public {
-        testFuzz_constructor_refusesZeroOwner(address(0));
+    function test_constructor_rejectsZeroOwnerAndPublisher() public {
+        testFuzz_constructor_rejectsZeroOwner(address(0));
     }
 
-    function testFuzz_constructor_refusesZeroOwner(address publisher) public {
+    function testFuzz_constructor_rejectsZeroOwner(address publisher) public {
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.ZeroOwner.selector));
         new ServiceAttestations(address(0), publisher);
     }
 
-    function test_constructor_refusesZeroPublisher() public {
-        testFuzz_constructor_refusesZeroPublisher(OWNER);
+    function test_constructor_rejectsZeroPublisher() public {
+        testFuzz_constructor_rejectsZeroPublisher(OWNER);
     }
 
-    function testFuzz_constructor_refusesZeroPublisher(address owner) public {
+    function testFuzz_constructor_rejectsZeroPublisher(address owner) public {
         vm.assume(owner != address(0));
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.ZeroPublisher.selector));
         new ServiceAttestations(owner, address(0));
@@ -124,59 +124,59 @@ contract ServiceAttestationsTest {
         require(writes.length == 0);
     }
 
-    function test_publish_refusesStrangers() public {
-        testFuzz_publish_refusesStrangers(STRANGER, WALLET, TX_HASH, CID);
+    function test_publish_rejectsOtherAccounts() public {
+        testFuzz_publish_rejectsOtherAccounts(STRANGER, WALLET, TX_HASH, CID);
     }
 
-    function test_publish_refusesTheOwner() public {
-        testFuzz_publish_refusesStrangers(OWNER, WALLET, TX_HASH, CID);
+    function test_publish_rejectsTheOwner() public {
+        testFuzz_publish_rejectsOtherAccounts(OWNER, WALLET, TX_HASH, CID);
     }
 
-    /// @dev Whatever they bring: who may speak is asked before what is said.
-    function testFuzz_publish_refusesStrangers(address caller, address wallet, bytes32 txHash, string memory cid) public {
+    /// @dev For any arguments, because the caller is checked first.
+    function testFuzz_publish_rejectsOtherAccounts(address caller, address wallet, bytes32 txHash, string memory cid) public {
         vm.assume(caller != PUBLISHER);
         vm.prank(caller);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.NotPublisher.selector, caller));
         log.publish(wallet, txHash, cid);
     }
 
-    function test_publish_refusesZeroWallet() public {
-        testFuzz_publish_refusesZeroWallet(TX_HASH, CID);
+    function test_publish_rejectsZeroWallet() public {
+        testFuzz_publish_rejectsZeroWallet(TX_HASH, CID);
     }
 
-    function testFuzz_publish_refusesZeroWallet(bytes32 txHash, string memory cid) public {
+    function testFuzz_publish_rejectsZeroWallet(bytes32 txHash, string memory cid) public {
         vm.prank(PUBLISHER);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.ZeroWallet.selector, 0));
         log.publish(address(0), txHash, cid);
     }
 
-    function test_publish_refusesZeroTxHash() public {
-        testFuzz_publish_refusesZeroTxHash(WALLET, CID);
+    function test_publish_rejectsZeroTxHash() public {
+        testFuzz_publish_rejectsZeroTxHash(WALLET, CID);
     }
 
-    function testFuzz_publish_refusesZeroTxHash(address wallet, string memory cid) public {
+    function testFuzz_publish_rejectsZeroTxHash(address wallet, string memory cid) public {
         vm.assume(wallet != address(0));
         vm.prank(PUBLISHER);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.ZeroTxHash.selector, 0));
         log.publish(wallet, 0, cid);
     }
 
-    function test_publish_refusesEmptyCid() public {
-        testFuzz_publish_refusesEmptyCid(WALLET, TX_HASH);
+    function test_publish_rejectsEmptyCid() public {
+        testFuzz_publish_rejectsEmptyCid(WALLET, TX_HASH);
     }
 
-    function testFuzz_publish_refusesEmptyCid(address wallet, bytes32 txHash) public {
+    function testFuzz_publish_rejectsEmptyCid(address wallet, bytes32 txHash) public {
         vm.assume(wallet != address(0) && txHash != 0);
         vm.prank(PUBLISHER);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.EmptyCid.selector, 0));
         log.publish(wallet, txHash, "");
     }
 
-    function test_publish_refusesOversizedCid() public {
-        testFuzz_publish_refusesOversizedCid(WALLET, TX_HASH, 257);
+    function test_publish_rejectsOversizedCid() public {
+        testFuzz_publish_rejectsOversizedCid(WALLET, TX_HASH, 257);
     }
 
-    function testFuzz_publish_refusesOversizedCid(address wallet, bytes32 txHash, uint16 seed) public {
+    function testFuzz_publish_rejectsOversizedCid(address wallet, bytes32 txHash, uint16 seed) public {
         vm.assume(wallet != address(0) && txHash != 0);
         uint256 length = within(seed, 257, 4096);
         string memory cid = toText(length);
@@ -185,32 +185,32 @@ contract ServiceAttestationsTest {
         log.publish(wallet, txHash, cid);
     }
 
-    function test_publish_refusesBitsBeforeTheWallet() public {
-        testFuzz_publish_refusesBitsBeforeTheWallet(WALLET, 1);
+    function test_publish_rejectsBitsBeforeTheWallet() public {
+        testFuzz_publish_rejectsBitsBeforeTheWallet(WALLET, 1);
     }
 
-    function testFuzz_publish_refusesBitsBeforeTheWallet(address wallet, uint96 bits) public {
+    function testFuzz_publish_rejectsBitsBeforeTheWallet(address wallet, uint96 bits) public {
         vm.assume(wallet != address(0) && bits != 0);
         uint256 word = (uint256(bits) << 160) | uint160(wallet);
         assertCallFails(PUBLISHER, abi.encodeWithSelector(log.publish.selector, word, TX_HASH, CID), 0);
     }
 
-    function test_publish_refusesCutCalldata() public {
-        testFuzz_publish_refusesCutCalldata(1);
-        testFuzz_publish_refusesCutCalldata(160);
+    function test_publish_rejectsCutCalldata() public {
+        testFuzz_publish_rejectsCutCalldata(1);
+        testFuzz_publish_rejectsCutCalldata(160);
     }
 
-    /// @dev The last five bytes are padding, which a decoder need not ask for.
-    function testFuzz_publish_refusesCutCalldata(uint16 seed) public {
+    /// @dev The last five bytes are padding, which a decoder need not read.
+    function testFuzz_publish_rejectsCutCalldata(uint16 seed) public {
         bytes memory data = abi.encodeCall(log.publish, (WALLET, TX_HASH, CID));
         assertCallFails(PUBLISHER, cut(data, within(seed, 0, data.length - 6)), 0);
     }
 
-    function test_publish_refusesAStringElsewhere() public {
-        testFuzz_publish_refusesAStringElsewhere(type(uint256).max);
+    function test_publish_rejectsAStringElsewhere() public {
+        testFuzz_publish_rejectsAStringElsewhere(type(uint256).max);
     }
 
-    function testFuzz_publish_refusesAStringElsewhere(uint256 offset) public {
+    function testFuzz_publish_rejectsAStringElsewhere(uint256 offset) public {
         vm.assume(offset > 256);
         assertCallFails(PUBLISHER, abi.encodePacked(log.publish.selector, abi.encode(WALLET, TX_HASH, offset, 59, CID)), 0);
     }
@@ -237,11 +237,11 @@ contract ServiceAttestationsTest {
         }
     }
 
-    function test_publishBatch_doesNotJudgeRepetition() public {
-        testFuzz_publishBatch_doesNotJudgeRepetition(WALLET, TX_HASH);
+    function test_publishBatch_allowsRepetition() public {
+        testFuzz_publishBatch_allowsRepetition(WALLET, TX_HASH);
     }
 
-    function testFuzz_publishBatch_doesNotJudgeRepetition(address wallet, bytes32 txHash) public {
+    function testFuzz_publishBatch_allowsRepetition(address wallet, bytes32 txHash) public {
         vm.assume(wallet != address(0) && txHash != 0);
         ServiceAttestations.Attestation[] memory batch = new ServiceAttestations.Attestation[](2);
         batch[0] = ServiceAttestations.Attestation(wallet, txHash, CID);
@@ -267,15 +267,15 @@ contract ServiceAttestationsTest {
         require(writes.length == 0);
     }
 
-    function test_publishBatch_refusesStrangers() public {
-        testFuzz_publishBatch_refusesStrangers(STRANGER, 2);
+    function test_publishBatch_rejectsOtherAccounts() public {
+        testFuzz_publishBatch_rejectsOtherAccounts(STRANGER, 2);
     }
 
-    function test_publishBatch_refusesTheOwner() public {
-        testFuzz_publishBatch_refusesStrangers(OWNER, 0);
+    function test_publishBatch_rejectsTheOwner() public {
+        testFuzz_publishBatch_rejectsOtherAccounts(OWNER, 0);
     }
 
-    function testFuzz_publishBatch_refusesStrangers(address caller, uint8 size) public {
+    function testFuzz_publishBatch_rejectsOtherAccounts(address caller, uint8 size) public {
         vm.assume(caller != PUBLISHER);
         ServiceAttestations.Attestation[] memory batch = toBatch(size, 1);
         vm.prank(caller);
@@ -283,17 +283,17 @@ contract ServiceAttestationsTest {
         log.publishBatch(batch);
     }
 
-    function test_publishBatch_refusesAnEmptyBatch() public {
+    function test_publishBatch_rejectsAnEmptyBatch() public {
         vm.prank(PUBLISHER);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.EmptyBatch.selector));
         log.publishBatch(new ServiceAttestations.Attestation[](0));
     }
 
-    function test_publishBatch_refusesAnOversizedBatch() public {
-        testFuzz_publishBatch_refusesAnOversizedBatch(257);
+    function test_publishBatch_rejectsAnOversizedBatch() public {
+        testFuzz_publishBatch_rejectsAnOversizedBatch(257);
     }
 
-    function testFuzz_publishBatch_refusesAnOversizedBatch(uint16 seed) public {
+    function testFuzz_publishBatch_rejectsAnOversizedBatch(uint16 seed) public {
         uint256 size = within(seed, 257, 600);
         ServiceAttestations.Attestation[] memory batch = toBatch(size, seed);
         vm.prank(PUBLISHER);
@@ -301,41 +301,41 @@ contract ServiceAttestationsTest {
         log.publishBatch(batch);
     }
 
-    function test_publishBatch_refusesZeroWallet() public {
-        testFuzz_publishBatch_refusesZeroWallet(3, 2, 1);
+    function test_publishBatch_rejectsZeroWallet() public {
+        testFuzz_publishBatch_rejectsZeroWallet(3, 2, 1);
     }
 
-    function testFuzz_publishBatch_refusesZeroWallet(uint8 size, uint256 place, uint256 seed) public {
+    function testFuzz_publishBatch_rejectsZeroWallet(uint8 size, uint256 place, uint256 seed) public {
         (ServiceAttestations.Attestation[] memory batch, uint256 index) = toBatchWithPlace(size, place, seed);
         batch[index].wallet = address(0);
         assertBatchRefused(batch, abi.encodeWithSelector(ServiceAttestations.ZeroWallet.selector, index));
     }
 
-    function test_publishBatch_refusesZeroTxHash() public {
-        testFuzz_publishBatch_refusesZeroTxHash(200, 199, 1);
+    function test_publishBatch_rejectsZeroTxHash() public {
+        testFuzz_publishBatch_rejectsZeroTxHash(200, 199, 1);
     }
 
-    function testFuzz_publishBatch_refusesZeroTxHash(uint8 size, uint256 place, uint256 seed) public {
+    function testFuzz_publishBatch_rejectsZeroTxHash(uint8 size, uint256 place, uint256 seed) public {
         (ServiceAttestations.Attestation[] memory batch, uint256 index) = toBatchWithPlace(size, place, seed);
         batch[index].txHash = 0;
         assertBatchRefused(batch, abi.encodeWithSelector(ServiceAttestations.ZeroTxHash.selector, index));
     }
 
-    function test_publishBatch_refusesEmptyCid() public {
-        testFuzz_publishBatch_refusesEmptyCid(1, 0, 1);
+    function test_publishBatch_rejectsEmptyCid() public {
+        testFuzz_publishBatch_rejectsEmptyCid(1, 0, 1);
     }
 
-    function testFuzz_publishBatch_refusesEmptyCid(uint8 size, uint256 place, uint256 seed) public {
+    function testFuzz_publishBatch_rejectsEmptyCid(uint8 size, uint256 place, uint256 seed) public {
         (ServiceAttestations.Attestation[] memory batch, uint256 index) = toBatchWithPlace(size, place, seed);
         batch[index].ipfsCid = "";
         assertBatchRefused(batch, abi.encodeWithSelector(ServiceAttestations.EmptyCid.selector, index));
     }
 
-    function test_publishBatch_refusesOversizedCid() public {
-        testFuzz_publishBatch_refusesOversizedCid(10, 5, 257);
+    function test_publishBatch_rejectsOversizedCid() public {
+        testFuzz_publishBatch_rejectsOversizedCid(10, 5, 257);
     }
 
-    function testFuzz_publishBatch_refusesOversizedCid(uint8 size, uint256 place, uint16 seed) public {
+    function testFuzz_publishBatch_rejectsOversizedCid(uint8 size, uint256 place, uint16 seed) public {
         (ServiceAttestations.Attestation[] memory batch, uint256 index) = toBatchWithPlace(size, place, seed);
         uint256 length = within(seed, 257, 4096);
         batch[index].ipfsCid = toText(length);
@@ -355,11 +355,11 @@ contract ServiceAttestationsTest {
         assertBatchRefused(batch, abi.encodeWithSelector(ServiceAttestations.ZeroTxHash.selector, index));
     }
 
-    function test_publishBatch_refusesBitsBeforeTheWallet() public {
-        testFuzz_publishBatch_refusesBitsBeforeTheWallet(1);
+    function test_publishBatch_rejectsBitsBeforeTheWallet() public {
+        testFuzz_publishBatch_rejectsBitsBeforeTheWallet(1);
     }
 
-    function testFuzz_publishBatch_refusesBitsBeforeTheWallet(uint96 bits) public {
+    function testFuzz_publishBatch_rejectsBitsBeforeTheWallet(uint96 bits) public {
         vm.assume(bits != 0);
         ServiceAttestations.Attestation[] memory batch = toBatch(1, 1);
         bytes memory data = abi.encodeCall(log.publishBatch, (batch));
@@ -368,12 +368,12 @@ contract ServiceAttestationsTest {
         assertCallFails(PUBLISHER, data, 0);
     }
 
-    function test_publishBatch_refusesCutCalldata() public {
-        testFuzz_publishBatch_refusesCutCalldata(3, 600);
+    function test_publishBatch_rejectsCutCalldata() public {
+        testFuzz_publishBatch_rejectsCutCalldata(3, 600);
     }
 
     /// @dev A text of toBatch ends at most 31 bytes before the data does.
-    function testFuzz_publishBatch_refusesCutCalldata(uint8 size, uint256 seed) public {
+    function testFuzz_publishBatch_rejectsCutCalldata(uint8 size, uint256 seed) public {
         bytes memory data = abi.encodeCall(log.publishBatch, (toBatch(within(size, 1, 200), seed)));
         assertCallFails(PUBLISHER, cut(data, within(seed, 0, data.length - 32)), 0);
     }
@@ -402,11 +402,11 @@ contract ServiceAttestationsTest {
         log.publish(WALLET, TX_HASH, CID);
     }
 
-    function test_rotatePublisher_refusesThePublisher() public {
-        testFuzz_rotatePublisher_refusesAllButTheOwner(PUBLISHER, STRANGER);
+    function test_rotatePublisher_rejectsThePublisher() public {
+        testFuzz_rotatePublisher_rejectsAllButTheOwner(PUBLISHER, STRANGER);
     }
 
-    function testFuzz_rotatePublisher_refusesAllButTheOwner(address caller, address next) public {
+    function testFuzz_rotatePublisher_rejectsAllButTheOwner(address caller, address next) public {
         vm.assume(caller != OWNER);
         vm.prank(caller);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.NotOwner.selector, caller));
@@ -414,7 +414,7 @@ contract ServiceAttestationsTest {
         require(log.publisher() == PUBLISHER);
     }
 
-    function test_rotatePublisher_refusesZero() public {
+    function test_rotatePublisher_rejectsZero() public {
         vm.prank(OWNER);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.ZeroPublisher.selector));
         log.rotatePublisher(address(0));
@@ -452,11 +452,11 @@ contract ServiceAttestationsTest {
         log.acceptOwnership();
     }
 
-    function test_proposeOwner_refusesThePublisher() public {
-        testFuzz_proposeOwner_refusesAllButTheOwner(PUBLISHER, PUBLISHER);
+    function test_proposeOwner_rejectsThePublisher() public {
+        testFuzz_proposeOwner_rejectsAllButTheOwner(PUBLISHER, PUBLISHER);
     }
 
-    function testFuzz_proposeOwner_refusesAllButTheOwner(address caller, address next) public {
+    function testFuzz_proposeOwner_rejectsAllButTheOwner(address caller, address next) public {
         vm.assume(caller != OWNER);
         vm.prank(caller);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.NotOwner.selector, caller));
@@ -480,11 +480,11 @@ contract ServiceAttestationsTest {
         log.acceptOwnership();
     }
 
-    function test_acceptOwnership_refusesTheOwner() public {
-        testFuzz_acceptOwnership_refusesAllButTheProposed(OWNER, STRANGER);
+    function test_acceptOwnership_rejectsTheOwner() public {
+        testFuzz_acceptOwnership_rejectsAllButTheProposed(OWNER, STRANGER);
     }
 
-    function testFuzz_acceptOwnership_refusesAllButTheProposed(address caller, address proposed) public {
+    function testFuzz_acceptOwnership_rejectsAllButTheProposed(address caller, address proposed) public {
         vm.assume(caller != proposed);
         vm.prank(OWNER);
         log.proposeOwner(proposed);
@@ -494,11 +494,11 @@ contract ServiceAttestationsTest {
         require(log.owner() == OWNER);
     }
 
-    function test_acceptOwnership_refusesAllWhereNobodyIsProposed() public {
-        testFuzz_acceptOwnership_refusesAllWhereNobodyIsProposed(PUBLISHER);
+    function test_acceptOwnership_rejectsAllWhereNobodyIsProposed() public {
+        testFuzz_acceptOwnership_rejectsAllWhereNobodyIsProposed(PUBLISHER);
     }
 
-    function testFuzz_acceptOwnership_refusesAllWhereNobodyIsProposed(address caller) public {
+    function testFuzz_acceptOwnership_rejectsAllWhereNobodyIsProposed(address caller) public {
         vm.assume(caller != address(0));
         vm.prank(caller);
         vm.expectRevert(abi.encodeWithSelector(ServiceAttestations.NotPendingOwner.selector, caller));
@@ -510,7 +510,7 @@ contract ServiceAttestationsTest {
     //////////////////////////////////////////////////////////////*/
 
     function test_sequences_followTheModel() public {
-        // The owner proposes the stranger, who accepts and makes itself publisher, then publishes.
+        // The owner proposes another account, which accepts, makes itself publisher and publishes.
         uint32[] memory steps = new uint32[](4);
         steps[0] = 0x01_00_02;
         steps[1] = 0x02_02_00;
@@ -519,7 +519,7 @@ contract ServiceAttestationsTest {
         testFuzz_sequences_followTheModel(steps);
     }
 
-    /// @dev Any calls by anyone: the contract's state is what three variables and the rules say.
+    /// @dev For any calls by any accounts, the state follows from three variables and the rules.
     function testFuzz_sequences_followTheModel(uint32[] memory steps) public {
         address[4] memory actors = [OWNER, PUBLISHER, STRANGER, address(0)];
         address owner = OWNER;
@@ -622,7 +622,7 @@ contract ServiceAttestationsTest {
         index = place % batch.length;
     }
 
-    /// @dev `value` where it is within the bounds, so that examples mean what they say; else folded into them.
+    /// @dev Returns `value` if it is within the bounds, so that examples use their exact values. Otherwise maps it into the bounds.
     function within(uint256 value, uint256 low, uint256 high) private pure returns (uint256) {
         return value >= low && value <= high ? value : low + (value % (high - low + 1));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: AGPL-3.0-only
 pragma solidity 0.8.37;
 
-/// @notice A token to try transfers with: every account begins with a hundred. It is never deployed but on a local chain.
+/// @notice A token for tests of transfers, in which every account starts with a hundred. Only for local chains.
 contract TestToken {
     string public constant name = "Test Token";
     string public constant symbol = "TEST";

@@ -12,7 +12,7 @@ Example: npm run fuzz:sign -- --runs 1000 --seed 7
 Exit codes: 0 all equal, 1 otherwise, 2 wrong arguments.`
 
 const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 20_000 })
-// After the arguments are read: it takes a while to load.
+// Loaded after the arguments are parsed, because loading takes a while.
 const { checkRandomTransactions } = await import('./randomTransactions.ts')
 const { compareExecutions } = await import('./randomExecutions.ts')
 const startedAt = performance.now()

@@ -42,8 +42,8 @@ const PERMIT = ['owner address', 'spender address', 'value uint256', 'nonce uint
 const types = { Permit: PERMIT.map((field) => field.split(' ')).map(([name = '', type = '']) => ({ name, type })) }
 
 /**
- * Has the enclave sign random transactions, permits and authorizations, and runs each on the test chain and in a second EVM.
- * Throws if they differ: in sender, hash, gas or events, or in the accounts afterwards.
+ * Lets the enclave sign random transactions, permits and authorizations, and runs each on the test chain and in a second EVM. Throws if
+ * sender, hash, gas, events or the resulting accounts differ.
  */
 export async function compareExecutions({ runs, seed }: { runs: number; seed: number }): Promise<ExecutionTally> {
   const chain = await startChain({ chainId: CHAIN_ID })
@@ -71,7 +71,7 @@ type Draw = (
   world: Awaited<ReturnType<typeof createWorld>> & { random: Random; session: Session },
 ) => Promise<DrawnTransaction>
 
-/** Both chains with the same accounts and contracts, and wallets of the enclave that have ether. */
+/** Both chains with the same accounts and contracts, and funded wallets of the enclave. */
 async function createWorld({ url, accounts }: Chain) {
   const relayer = privateKeyToAccount(accounts[0]?.privateKey ?? '0x')
   const client = createPublicClient({ transport: http(url), cacheTime: 0 })
@@ -88,7 +88,7 @@ async function createWorld({ url, accounts }: Chain) {
     nonce: await client.getTransactionCount({ address }),
     code: (await client.getCode({ address })) ?? '0x',
   })
-  /** Undefined where both reject it. */
+  /** Undefined if both reject it. */
   async function send(raw: Hex, touched: readonly Hex[]): Promise<Execution | undefined> {
     const hash = await request('eth_sendRawTransaction', [raw]).catch(() => undefined)
     const block = await client.getBlock()
@@ -108,7 +108,7 @@ async function createWorld({ url, accounts }: Chain) {
     const events = logs.map(({ address, topics, data }) => ({ address, topics: [...topics], data }))
     return { hash, from, isSuccess: status === 'success', gasUsed, logs: events }
   }
-  /** A transaction of an account that is not the enclave's. */
+  /** A transaction of an account outside the enclave. */
   async function relay({ to, data, authorizationList }: { to?: Hex; data: Hex; authorizationList?: object[] }) {
     const nonce = await client.getTransactionCount({ address: relayer.address })
     const fields = { chainId: CHAIN_ID, nonce, gas: 3_000_000n, data, ...FEES, ...(to && { to }) }
@@ -134,7 +134,7 @@ async function createWorld({ url, accounts }: Chain) {
     relayer: relayer.address.toLowerCase() as Hex,
     contract,
     token,
-    /** A number of the token, on both chains. */
+    /** Reads a number from the token on both chains. */
     async readToken(data: Hex): Promise<bigint> {
       const expected = await request('eth_call', [{ to: token, data }, 'latest'])
       assertEqual(data, await second.call(token, data), expected, 'a call')
@@ -173,7 +173,7 @@ const drawForgery: Draw = async ({ random, session, relayer: to, getNonce }) => 
 
 const drawPermit: Draw = async ({ random, session, relayer, token, readToken }) => {
   const owner = session.address as Hex
-  // The allowance that the previous permit left.
+  // The allowance left by the previous permit.
   await readToken(encodeFunctionData({ abi: tokenAbi, functionName: 'allowance', args: [owner, relayer] }))
   const nonce = await readToken(encodeFunctionData({ abi: tokenAbi, functionName: 'nonces', args: [owner] }))
   const value = BigInt(random.below(1000))
@@ -190,7 +190,7 @@ const drawPermit: Draw = async ({ random, session, relayer, token, readToken }) 
   return { to: token, data: encodeFunctionData({ abi: tokenAbi, functionName: 'permit', args }) }
 }
 
-/** The account gets the token's code, or loses it again; with another nonce nothing happens. */
+/** Delegates the account to the token's code, or removes the delegation. With a wrong nonce nothing changes. */
 const drawAuthorization: Draw = async ({ random, session, token, contract, getNonce }) => {
   const nonce = (await getNonce(session.address)) + random.pick([0, 0, 1])
   const address = random.pick([token, contract])

@@ -28,7 +28,7 @@ const [policies, verifyEs256] = [createPolicies(), createVerifyEs256()]
 const USERS = 50
 const random = (length: number) => new Uint8Array(length)
 
-/** viem's digest of a transaction, with nothing of ours. */
+/** viem's digest of a transaction, computed without our code. */
 export function toDigest(metadata: TxMetadata) {
   return keccak256(serializeTransaction(toViem(metadata)))
 }
@@ -76,7 +76,7 @@ export function createSession(subject: string) {
   }
 }
 
-/** The enclave's signature for a session; throws if it refuses. */
+/** The enclave's signature for a session. Throws if the enclave rejects the request. */
 export function signFor(session: Session, item: SignRequest, implementations: readonly Hex[] = []): Hex {
   const { grant, keyId } = session
   const signed = signItem(
@@ -96,7 +96,7 @@ type SignRequest =
   | Pick<Extract<SignItem, { kind: 'authorization' }>, 'kind' | 'authorization'>
   | Pick<Extract<SignItem, { kind: 'typed-data' }>, 'kind' | 'content'>
 
-/** Signs random transactions of 50 users, and throws where viem or noble would have made another address, digest or signature. */
+/** Signs random transactions of 50 users. Throws if viem or noble computes another address, digest or signature. */
 export function checkRandomTransactions({ runs, seed }: { runs: number; seed: number }): void {
   const sessions = Array.from({ length: USERS }, (_, index) => createSession(`user ${index}`))
   fc.assert(

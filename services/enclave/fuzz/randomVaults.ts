@@ -6,7 +6,7 @@ import { approve, createVault, large, now, openSession, payment, sign, toTransac
 
 const owner = openSession('alice')
 const vault = createVault(owner)
-/** Rules that ask nobody, as a thief would have them. */
+/** Rules without approvals, as a thief would want them. */
 const open = createVault(
   owner,
   createPolicy({ ...limited, rules: [{ ...paymentRule, maxValueWei: large.value.repeat(3) }] }),
@@ -23,7 +23,7 @@ const withApprovals = ({ item, ...rest }: Try, approvals: readonly Approval[]): 
 })
 const firstOf = ({ item }: Try) => item.vault.approvals?.[0] as Approval
 
-/** Each takes a payment above the threshold that has its approval, and changes what would have to hold. */
+/** Each takes an approved payment above the threshold and makes it invalid. */
 const tamperings: Tampering[] = [
   (attempt) => withApprovals(attempt, []),
   ({
@@ -33,7 +33,7 @@ const tamperings: Tampering[] = [
     },
     ...rest
   }) => ({ ...rest, item: { ...item, vault: { policy } } }),
-  // One digit of one part of the approval is another.
+  // Changes one digit of the approval.
   (attempt, { natural }) => {
     const approval = firstOf(attempt)
     const names = ['authenticatorData', 'clientDataJSON', 'signature'] as const
@@ -57,12 +57,12 @@ const tamperings: Tampering[] = [
   (attempt) => withApprovals(attempt, [approve(open, { digest: attempt.item.digest })]),
   (attempt) => withApprovals(attempt, [approve(bobs, { digest: attempt.item.digest })]),
   (attempt) => withApprovals(attempt, [approve(vault, { digest: toTransaction(vault, payment).digest })]),
-  // The approval is kept, and the transaction is another, of its own digest or of the one that was approved.
+  // Keeps the approval and changes the transaction, with the new digest or the approved one.
   (attempt, { natural }) => changeTransaction(attempt, { nonce: attempt.item.txMetadata.nonce + 1 + natural(100) }),
   (attempt, { natural }) =>
     changeTransaction(attempt, { value: String(BigInt(attempt.item.txMetadata.value) + 1n + BigInt(natural(1e9))) }),
   ({ item, ...rest }) => ({ ...rest, item: { ...item, txMetadata: payment } }),
-  // The rules are others, or those of others.
+  // Changes the rules, or uses another vault's.
   (attempt) => ({ ...withApprovals(attempt, []), text: open.text }),
   (attempt) => ({ ...withApprovals(attempt, []), text: undefined }),
   ({ item, ...rest }) => ({ ...rest, item: { ...item, vault: { policy: open.hash } }, text: open.text }),
@@ -87,8 +87,8 @@ function changeTransaction({ item, ...rest }: Try, changes: Partial<TxMetadata>)
 }
 
 /**
- * Asks a vault for payments above the amount that needs no approval, with a session and approvals that are tampered with. Says how many
- * were signed, which must be none, and how each was refused. The same payment is signed before each try, as it should be.
+ * Requests payments above the amount that needs no approval, with tampered sessions and approvals. Returns how many were signed, which must
+ * be none, and why the others were rejected. Signs the untampered payment before each try.
  */
 export function tryVaults({ runs, seed }: { runs: number; seed: number }) {
   const errors = new Map<string, number>()
@@ -100,7 +100,7 @@ export function tryVaults({ runs, seed }: { runs: number; seed: number }) {
       const natural = (max: number) => Number(stream.next().value) % (max + 1)
       const item = toTransaction(vault, { ...payment, value: String(value), nonce })
       const attempt = withApprovals({ item, text: vault.text, at: now }, [approve(vault, { digest: item.digest })])
-      if ('error' in sign(attempt.item, { policy: vault.text })) throw new Error('what was approved is refused')
+      if ('error' in sign(attempt.item, { policy: vault.text })) throw new Error('an approved payment was rejected')
       const tampered = tamper(attempt, { natural })
       const tried = 'item' in tampered ? tampered : { ...attempt, item: tampered }
       const outcome = sign(tried.item, tried.text === undefined ? undefined : { policy: tried.text }, { at: tried.at })

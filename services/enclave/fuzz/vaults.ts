@@ -2,18 +2,18 @@ import { readRunsAndSeed } from '../../../scripts/readRunsAndSeed.ts'
 
 const USAGE = `usage: npm run fuzz:vault -- [--runs N] [--seed N]
 
-Asks a vault for payments above the amount that needs no approval, with a valid session and with approvals, rules, keys and transactions
-that are tampered with. None may be signed.
+Requests payments above the amount that needs no approval from a vault, with a valid session and with tampered approvals, rules, keys
+and transactions. None may be signed.
   --runs N   tries (default 10000)
   --seed N   chooses them (default 1)
-  --help     says this
+  --help     prints this help
 
 Example: npm run fuzz:vault -- --runs 300 --seed 7
 
-Exit codes: 0 none was signed, 1 otherwise, 2 wrong arguments.`
+Exit codes: 0 none was signed, 1 otherwise, 2 invalid arguments.`
 
 const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 10_000 })
-// After the arguments are read: it takes a while to load.
+// Loaded after the arguments are parsed, because loading takes a while.
 const { tryVaults } = await import('./randomVaults.ts')
 const startedAt = performance.now()
 const { tries, signed, errors } = tryVaults({ runs, seed })

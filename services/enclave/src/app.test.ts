@@ -136,7 +136,7 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}
   return { sid, grant, keyId, ...wanted, witness: createWitness(at.getTime()), ...changes }
 }
 
-test('a vault is derived for a session, and signs what its policy allows', async () => {
+test('derives a vault for a session and signs what its policy allows', async () => {
   const app = startApp()
   const alice = await openSession(app, 'alice')
   const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxValueWei: '1', maxFeeWei: '42000', approvals: 0 }
@@ -160,7 +160,7 @@ test('a vault is derived for a session, and signs what its policy allows', async
 })
 
 describe('sign', () => {
-  test('answers a statement per item, and a quote that covers it and verifies', async () => {
+  test('returns a statement per item, and a quote that covers it and verifies', async () => {
     const app = startApp()
     const sessions = await Promise.all(['alice', 'bob', 'carol'].map((subject) => openSession(app, subject)))
     const request = { items: sessions.map((session) => toItem(session)) }
@@ -193,7 +193,7 @@ describe('sign', () => {
     }
   })
 
-  test('a bad item fails alone', async () => {
+  test('an invalid item fails alone', async () => {
     const app = startApp()
     const alice = await openSession(app, 'alice')
     const bob = await openSession(app, 'bob')
@@ -221,7 +221,7 @@ describe('sign', () => {
     ])
   })
 
-  test('an item nested thousands deep fails alone, and the enclave goes on', async () => {
+  test('an item nested thousands of levels deep fails alone, and the enclave continues', async () => {
     const app = startApp()
     const alice = await openSession(app, 'alice')
     const text = JSON.stringify({ items: [toItem(alice, { txMetadata: 'DEEP' }), toItem(alice)] })
@@ -230,7 +230,7 @@ describe('sign', () => {
     expect(reply).toMatchObject({ status: 200, body: { results: [{ error: 'invalid_request' }, { leafIndex: 0 }] } })
   })
 
-  test('one sample in three signatures: the first has it, and its repetition', async () => {
+  test('of three signatures with one sample, only the first and its repetition succeed', async () => {
     const app = startApp()
     const alice = await openSession(app, 'alice')
     const bob = await openSession(app, 'bob')
@@ -251,7 +251,7 @@ describe('sign', () => {
     expect(await sign({ items: [toItem(alice, { witness: stranger })] })).toEqual(['entropy_refused'])
   })
 
-  test('signatures are dated, and grants end, by the floor where the clock is behind', async () => {
+  test('while the clock is behind, signatures are dated and grants expire by the time floor', async () => {
     const time = createKnownTime(clock)
     const app = startApp({ time })
     const alice = await openSession(app, 'alice')
@@ -267,7 +267,7 @@ describe('sign', () => {
     expect(await sign(60_000)).toBe('session_expired')
   })
 
-  test('a session is counted from its token on: a clock that was ahead when it was opened does not make it longer', async () => {
+  test('a session lasts from its token’s time: a clock that was ahead when it was opened does not extend it', async () => {
     let aheadMs = 59_999
     const idTokens = { verify: async () => ({ issuer: 'i', subject: 's', issuedAt: at.getTime() }) }
     const app = startApp({ idTokens, time: createKnownTime({ now: () => at.getTime() + aheadMs }) })
@@ -278,7 +278,7 @@ describe('sign', () => {
     expect(await send(app, { path: enclavePaths.openSession, request })).toMatchObject(refused)
   })
 
-  test('any coordinator that keeps secret and grant signs until the grant ends: no sign-out is heard here', async () => {
+  test('any coordinator with secret and grant can sign until the grant expires: the enclave knows no sign-out', async () => {
     let nowMs = at.getTime()
     const app = startApp({ time: createKnownTime({ now: () => nowMs }) })
     const alice = await openSession(app, 'alice')
@@ -297,7 +297,7 @@ describe('sign', () => {
     expect(await sign()).toBe('session_expired')
   })
 
-  test('before the time is known, nothing is signed: 503', async () => {
+  test('returns 503 and signs nothing before the time is known', async () => {
     const alice = await openSession(startApp(), 'alice')
     const app = startApp({ time: createTime({ clock, elapsedMs: () => 0 }) })
     const request = { items: [toItem(alice)] }
@@ -306,7 +306,7 @@ describe('sign', () => {
     expect(await send(app, { method: 'GET', path: '/health' })).toMatchObject({ body: { status: 'waiting' } })
   })
 
-  test('without a quote no signature comes out', async () => {
+  test('releases no signature without a quote', async () => {
     const failing: QuoteSource = {
       mode: 'mock',
       getQuote: () => Promise.reject(new EvidenceError('evidence_busy', 'busy')),
@@ -332,7 +332,7 @@ describe('sign', () => {
   })
 })
 
-describe('there is no other way in', () => {
+describe('there are no other routes', () => {
   test.each([
     ['GET', '/sign', 405],
     ['POST', '/sign-transactions', 404],
@@ -369,7 +369,7 @@ describe('there is no other way in', () => {
     expect(await send(startApp(), { path, body, headers })).toMatchObject({ status: 401, body: { error: { code } } })
   })
 
-  test.each(['', '{', 'nul', '"x"\u0000', '\u{FEFF}{}'])('a body that is not JSON (%j) is refused', async (text) => {
+  test.each(['', '{', 'nul', '"x"\u0000', '\u{FEFF}{}'])('rejects a body that is not JSON (%j)', async (text) => {
     const reply = await send(startApp(), { path, body: new TextEncoder().encode(text) })
     expect(reply).toMatchObject({ status: 400, body: { error: { code: expect.stringMatching(/^invalid_/) } } })
   })
@@ -394,13 +394,13 @@ describe('attest', () => {
     expect(toHex(verified.body.reportData)).toBe(toHex(expected))
   })
 
-  test('names the root secret by its commitment, as backups do', async () => {
+  test('names the root secret by its commitment, like backups', async () => {
     const { body } = await send(startApp(), { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })
     const commitment = computeCommitment(new Uint8Array(32).map((_, index) => index))
     expect(body).toHaveProperty('commitment', toHex(commitment))
   })
 
-  test('a flood of attestations is refused beyond a few, and does not hold up signing', async () => {
+  test('rejects a flood of attestations without delaying signing', async () => {
     const source = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
     const held: (() => void)[] = []
     let isHolding = true
@@ -415,11 +415,11 @@ describe('attest', () => {
       const { status } = await send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })
       answered.push(status)
     })
-    // While not one quote has been made, all but four are refused.
+    // Before any quote is ready, all but four are rejected.
     await expect.poll(() => answered.length, { interval: 5 }).toBe(46)
     expect(new Set(answered)).toEqual(new Set([503]))
     const signing = send(app, { path: enclavePaths.sign, request: { items: [toItem(alice)] } })
-    // One attestation has asked for its quote, three wait for it, and the signature waits for none of them.
+    // One attestation has requested its quote and three wait for it. The signature waits for none of them.
     await expect.poll(() => held.length, { interval: 5 }).toBe(2)
     held[1]?.()
     expect(((await signing).body as SignItemsResponse).results[0]).toHaveProperty('statement')
@@ -431,7 +431,7 @@ describe('attest', () => {
   })
 
   test.each([undefined, '', '55'.repeat(31), '55'.repeat(33), 'AA'.repeat(32), 5])(
-    'a nonce of %j is refused',
+    'rejects a nonce of %j',
     async (nonce) => {
       expect((await send(startApp(), { path: enclavePaths.attest, request: { nonce } })).status).toBe(400)
     },
@@ -482,7 +482,7 @@ describe('callers under a policy', () => {
   const login = (app: ReturnType<typeof startApp>) =>
     send(app, { path: enclavePaths.openSession, request: { idToken: 'alice', loginSecret: '00'.repeat(32) } })
 
-  test('a caller that has attested itself may call, another may not', async () => {
+  test('an attested caller may call, and another may not', async () => {
     const app = startApp({ policy })
     expect(await login(app)).toMatchObject({ status: 401, body: { error: { code: 'caller_unknown' } } })
     expect((await introduce(app, attestCaller())).status).toBe(200)
@@ -520,7 +520,7 @@ describe('callers under a policy', () => {
     expect((await login(app)).status).toBe(401)
   })
 
-  test('a caller may bring AMD’s revocation list, and must where the policy asks for it', async () => {
+  test('a caller may send AMD’s revocation list, and must if the policy requires it', async () => {
     const revocations = simulator.revocations()
     expect((await introduce(startApp({ policy }), attestCaller({ revocations }))).status).toBe(200)
     const strict = () => startApp({ policy: { ...policy, requireRevocations: true } })
@@ -531,7 +531,7 @@ describe('callers under a policy', () => {
     })
   })
 
-  test('a revocation list that is not hex is no introduction', async () => {
+  test('rejects a revocation list that is not hex', async () => {
     const caller = { ...attestCaller(), revocations: 'xyz' }
     expect(await introduce(startApp({ policy }), caller)).toMatchObject({
       status: 400,
@@ -539,13 +539,13 @@ describe('callers under a policy', () => {
     })
   })
 
-  test('whoever has not attested itself gets no quote either', async () => {
+  test('returns no quote to callers that are not attested', async () => {
     const app = startApp({ policy })
     const reply = await send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })
     expect(reply).toMatchObject({ status: 401, body: { error: { code: 'caller_unknown' } } })
   })
 
-  test('an introduction ends after an hour', async () => {
+  test('an introduction expires after an hour', async () => {
     let now = at.getTime()
     const callers = createCallers({ policy, verifier, clock: { now: () => now } })
     await callers.introduce(coordinator.key, attestCaller())
@@ -563,29 +563,29 @@ describe('the root secret', () => {
   const ask = (app: ReturnType<typeof startApp>, path: string, method = 'POST') =>
     app.handle({ method, path, headers: {}, body: new TextEncoder().encode('{}') })
 
-  test('goes to nobody from an enclave whose secret came from a file or from dstack', async () => {
+  test('is not transferred if it came from a file or from dstack', async () => {
     for (const path of Object.values(rootSecretPaths)) expect((await ask(startApp(), path)).status).toBe(404)
   })
 
-  test('can be asked for without a coordinator’s signature, by POST, in the right shape', async () => {
+  test('can be requested by POST without a coordinator’s signature, in the right form', async () => {
     const app = startApp({ donor })
     expect(await ask(app, rootSecretPaths.challenge)).toEqual({ status: 200, body: donor.challenge() })
     expect((await ask(app, rootSecretPaths.challenge, 'GET')).status).toBe(405)
     expect(await ask(app, rootSecretPaths.transfer)).toMatchObject({ body: { error: { code: 'invalid_request' } } })
-    // Custodians have no business with an enclave that has its secret.
+    // An enclave with its secret accepts no custodians.
     for (const path of [rootSecretPaths.recovery, rootSecretPaths.share]) {
       expect((await ask(app, path)).status).toBe(404)
     }
   })
 
-  test('goes to nobody before the time is known: by the host’s clock alone, expired evidence could pass', async () => {
+  test('is not transferred before the time is known: by the host’s clock, expired evidence could pass', async () => {
     const app = startApp({ donor, time: createTime({ clock, elapsedMs: () => 0 }) })
     for (const path of [rootSecretPaths.challenge, rootSecretPaths.transfer]) {
       expect(await ask(app, path)).toMatchObject({ status: 503, body: { error: { code: 'time_unknown' } } })
     }
   })
 
-  test('goes to nobody before sessions can be opened: a genesis that did not start is done again, with another secret', async () => {
+  test('is not transferred before sessions can be opened: a failed genesis is repeated with another secret', async () => {
     const aheadMs = 600_000
     let nowMs = at.getTime() + aheadMs
     const time = createTime({ clock: { now: () => nowMs }, elapsedMs: () => 0 })
@@ -599,7 +599,7 @@ describe('the root secret', () => {
     expect((await ask(app, rootSecretPaths.challenge)).status).toBe(200)
   })
 
-  test('a failure of the key worker is reported as internal', async () => {
+  test('reports a failure of the key worker as internal', async () => {
     const hex = '11'.repeat(32)
     const evidence = { quote: '00', config, collateral: simulator.collateral() }
     const body = new TextEncoder().encode(JSON.stringify({ challenge: hex, nonce: hex, publicKey: hex, evidence }))
@@ -620,14 +620,14 @@ describe('a log', () => {
     return [status, (body as { error?: { code: string } }).error?.code]
   }
 
-  test('where the settings have none, there are no such calls', async () => {
+  test('there are no log calls if the settings have no log', async () => {
     const app = startApp()
     for (const path of [enclavePaths.log, enclavePaths.release])
       expect(await codeOf(app, path)).toEqual([404, 'not_found'])
     expect((await send(app, { path: enclavePaths.attest, request: { nonce } })).body).not.toHaveProperty('logs')
   })
 
-  test('until it is open only attest, log and release answer', async () => {
+  test('only attest, log and release respond until it is open', async () => {
     const { statementLog } = createTestLog()
     const app = startApp({ statementLog })
     for (const path of [enclavePaths.openSession, enclavePaths.vault, enclavePaths.sign])
@@ -644,7 +644,7 @@ describe('a log', () => {
     expect(await openSession(app, 'alice')).toHaveProperty('grant')
   })
 
-  test('strangers have no part in it', async () => {
+  test('rejects third parties', async () => {
     const { statementLog } = createTestLog()
     const policy: CallerPolicy = {
       kind: 'attested',
@@ -657,7 +657,7 @@ describe('a log', () => {
       expect(await codeOf(app, path)).toEqual([401, 'caller_unknown'])
   })
 
-  test('a stop waits until nothing is to be fetched any more, and answers attest, log and release meanwhile', async () => {
+  test('a stop waits until no statement is left to fetch, and answers attest, log and release meanwhile', async () => {
     const log = createTestLog()
     const app = startApp({ statementLog: log.statementLog })
     await open(log)
@@ -681,8 +681,8 @@ describe('a log', () => {
   })
 })
 
-describe('what is told', () => {
-  test('health tells mode, version and boot, to anybody', async () => {
+describe('public responses', () => {
+  test('health returns mode, version and boot to any caller', async () => {
     const { status, body } = await startApp().handle({
       method: 'GET',
       path: '/health',
@@ -692,7 +692,7 @@ describe('what is told', () => {
     expect([status, body]).toEqual([200, { status: 'ok', mode: 'mock', version: '0.0.0', bootId: '03'.repeat(16) }])
   })
 
-  test('an unforeseen failure is told as internal, without its text', async () => {
+  test('returns an unexpected failure as internal, without its text', async () => {
     const app = startApp({ idTokens: { verify: () => Promise.reject(new Error('secret text')) } })
     const reply = await send(app, {
       path: enclavePaths.openSession,
@@ -702,14 +702,14 @@ describe('what is told', () => {
     expect(lines.join('')).not.toContain('secret text')
   })
 
-  test('the log repeats only the beginning of a path that a stranger chose', async () => {
+  test('logs only the start of a path that a caller chose', async () => {
     const path = `/${'x'.repeat(15_000)}`
     expect(await send(startApp(), { path, request: {} })).toMatchObject({ status: 404 })
     expect(lines.at(-1)).toContain('/xxx')
     expect(lines.at(-1)?.length).toBeLessThan(300)
   })
 
-  test('while stopping, new calls are refused and those under way are answered', async () => {
+  test('while stopping, rejects new calls and answers pending ones', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     const app = startApp({
@@ -729,7 +729,7 @@ describe('what is told', () => {
   })
 })
 
-describe('before a body is read', () => {
+describe('before the body is read', () => {
   const attested: CallerPolicy = {
     kind: 'attested',
     report: { measurements: ['11'.repeat(48)] },
@@ -745,7 +745,7 @@ describe('before a body is read', () => {
   const codeOf = (admission: unknown) =>
     (admission as { refusal?: { body: { error: { code: string } } } }).refusal?.body.error.code
 
-  test('a stranger is refused where callers introduce themselves, and may still do so', async () => {
+  test('rejects unknown callers if callers must be attested, but accepts their introductions', async () => {
     const app = startApp({ policy: attested })
     for (const to of [enclavePaths.sign, enclavePaths.openSession]) {
       expect(codeOf(await admit(app, sign({ path: to }), to))).toBe('caller_unknown')
@@ -768,7 +768,7 @@ describe('before a body is read', () => {
     expect(codeOf(await admit(startApp(), headers))).toBe(code)
   })
 
-  test('one whose signature is checked is not checked again, and another body is refused', async () => {
+  test('verifies a signature once, and rejects another body', async () => {
     const app = startApp()
     const headers = sign()
     const admission = await admit(app, headers)
@@ -782,7 +782,7 @@ describe('before a body is read', () => {
     })
   })
 
-  test('a caller that does not name its body’s hash is judged when the body is there', async () => {
+  test('checks a caller that does not send its body’s hash after reading the body', async () => {
     const { 'countersign-body': _, ...headers } = sign()
     const app = startApp()
     expect(await admit(app, headers)).toEqual({ admitted: undefined })

@@ -54,7 +54,7 @@ test('defaults: loopback, 8090, 39 ms, 256, 12 h', () => {
   })
 })
 
-test('what quotes cover: issuers in order, the kinds of things, and no secret or path', () => {
+test('covered by quotes: issuers in order and the kinds of secrets, but no secret or path', () => {
   expect(read({ ...valid, CALLER_POLICY_FILE: 'policy.json', NODE_EXTRA_CA_CERTS: 'ca.pem' }).enclave).toEqual({
     issuers: [
       { issuer: 'https://a.example', audience: 'one', jwksOrigin: 'https://a.example' },
@@ -68,18 +68,18 @@ test('what quotes cover: issuers in order, the kinds of things, and no secret or
   })
 })
 
-describe('settings under the quote', () => {
+describe('settings covered by the quote', () => {
   const OTHER = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
   const versionOf = (changes: Record<string, string | undefined>) => read({ ...valid, ...changes }).enclave.version
 
-  test('the version ends in the SHA-256 of their canonical JSON', () => {
+  test('the version ends with the SHA-256 of their canonical JSON', () => {
     const { enclave, settings } = read(valid)
     const json = `{"entropy":[{"key":"${valid.ENTROPY_PUBLIC_KEY}","kind":"satellite"}],"implementations":[],"log":null}`
     expect(settings).toEqual(JSON.parse(json))
     expect(enclave.version).toBe(`1.2.3+${createHash('sha256').update(json).digest('hex')}`)
   })
 
-  test('another source is another configuration; the order of keys is not', () => {
+  test('another source changes the configuration, and the order of keys does not', () => {
     const both = `${valid.ENTROPY_PUBLIC_KEY},${OTHER}`
     const reversed = `${OTHER},${valid.ENTROPY_PUBLIC_KEY}`
     const versions = [
@@ -109,7 +109,7 @@ describe('settings under the quote', () => {
   })
 })
 
-describe('a log under the quote', () => {
+describe('a log covered by the quote', () => {
   const [one, two] = witnesses.map(keyOf) as [string, string]
   const [vkey, otherVkey] = toVkeys(witnesses) as [string, string]
   const logged = { ...valid, LOG_ORIGINS: 'log.example/b,log.example/a', LOG_WITNESSES: witnesses.map(keyOf).join() }
@@ -118,7 +118,7 @@ describe('a log under the quote', () => {
     expect(read(valid)).toMatchObject({ settings: { log: null }, logOrigins: [] })
   })
 
-  test('the smallest majority by default; the order of origins is this enclave’s own affair', () => {
+  test('the quorum is the smallest majority by default, and the order of origins is not covered', () => {
     const { settings, logOrigins, enclave } = read(logged)
     const log = { origins: ['log.example/a', 'log.example/b'], witnesses: witnesses.map(keyOf).toSorted(), quorum: 2 }
     expect(settings.log).toEqual(log)
@@ -130,7 +130,7 @@ describe('a log under the quote', () => {
     expect(read({ ...logged, LOG_QUORUM: '3' }).enclave.version).not.toBe(enclave.version)
   })
 
-  test('witnesses by verifier key, with or without an address, are those by their keys in hex', () => {
+  test('witnesses by verifier key, with or without an address, equal those by hex keys', () => {
     const LOG_WITNESSES = `${vkey}@https://w1.example/path+1, ${otherVkey},${keyOf(witnesses[2] as never)}`
     expect(read({ ...logged, LOG_WITNESSES }).enclave.version).toBe(read(logged).enclave.version)
   })
@@ -156,12 +156,12 @@ describe('a log under the quote', () => {
   })
 })
 
-describe('beacons and implementations under the quote', () => {
+describe('beacons and implementations covered by the quote', () => {
   const CHAIN = quicknet.chainHash
   const address = `0x${'ab'.repeat(20)}`
   const [lower, upper] = [`0x${'11'.repeat(20)}`, `0x${'AB'.repeat(20)}`]
 
-  test('quicknet by its name is quicknet by its numbers, and no key is needed beside it', () => {
+  test('quicknet by name equals quicknet by its parameters, and needs no other key', () => {
     const { key, genesisS, periodS } = quicknet
     const named = read({ ...valid, ENTROPY_PUBLIC_KEY: undefined, ENTROPY_DRAND: 'quicknet' })
     expect(named.settings.entropy).toEqual([{ kind: 'drand', ...quicknet }])
@@ -198,7 +198,7 @@ describe('beacons and implementations under the quote', () => {
     ['19 bytes', `0x${'11'.repeat(19)}`],
     ['without 0x', '11'.repeat(20)],
     ['twice, in two cases', `${address},${upper}`],
-  ])('refuses implementations: %s', (_, IMPLEMENTATIONS) => {
+  ])('rejects implementations: %s', (_, IMPLEMENTATIONS) => {
     expect(faultsOf({ ...valid, IMPLEMENTATIONS })).toEqual([expect.stringContaining('IMPLEMENTATIONS')])
   })
 })
@@ -219,7 +219,7 @@ describe('ROOT_SECRET=attested', () => {
   }
   files['root.json'] = JSON.stringify(policy)
 
-  test('names its policy in what quotes cover, and not how the secret came', () => {
+  test('covers the policy in quotes, but not the source of the secret', () => {
     const all = [
       attested,
       { ...attested, ROOT_SECRET_FROM: 'genesis', ROOT_SECRET_BACKUP_FILE: 'b.json' },
@@ -234,7 +234,7 @@ describe('ROOT_SECRET=attested', () => {
     expect(other.enclave.rootSecret).not.toBe(read(attested).enclave.rootSecret)
   })
 
-  test('not with a member twice, of which two readers could take another each', () => {
+  test('rejects duplicate members, which two readers could read differently', () => {
     files['twice.json'] = files['root.json']?.replace('"threshold":2', '"threshold":3,"threshold":2') ?? ''
     const faults = faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'twice.json' })
     expect(faults).toEqual(['ROOT_SECRET_POLICY_FILE: expected JSON without duplicate members'])
@@ -251,7 +251,7 @@ describe('ROOT_SECRET=attested', () => {
   }
   files['real.json'] = JSON.stringify({ ...policy, platforms: [{ ppid: '44'.repeat(16) }] })
 
-  test('production takes it', () => {
+  test('is accepted in production', () => {
     expect(faultsOf(real)).toEqual([])
     expect(read(real).rootSecret).toMatchObject({
       from: { kind: 'join', urls: ['https://a.example:8090', 'http://127.0.0.1:8091'] },
@@ -259,7 +259,7 @@ describe('ROOT_SECRET=attested', () => {
     })
   })
 
-  test.each(['production', 'development'])('real silicon in %s needs platforms in its policy', (NODE_ENV) => {
+  test.each(['production', 'development'])('real hardware in %s needs platforms in its policy', (NODE_ENV) => {
     expect(faultsOf({ ...real, NODE_ENV, ROOT_SECRET_POLICY_FILE: 'root.json' })).toEqual([
       expect.stringMatching(/^ROOT_SECRET_POLICY_FILE: missing platforms/),
     ])
@@ -295,13 +295,13 @@ describe('ROOT_SECRET=attested', () => {
   })
 
   test.each(['ROOT_SECRET_FROM', 'ROOT_SECRET_POLICY_FILE', 'ROOT_SECRET_BACKUP_FILE', 'ROOT_SECRET_NEW_BACKUP_FILE'])(
-    '%s for a secret of another kind',
+    'rejects %s for another kind of secret',
     (name) => {
       expect(faultsOf({ ...valid, [name]: 'x' })).toEqual([`${name}: only for ROOT_SECRET=attested`])
     },
   )
 
-  test('every fault of its policy', () => {
+  test('lists every fault of its policy', () => {
     files['bad-root.json'] = JSON.stringify({ ...policy, measurements: [], platform: ['00906ed50000'] })
     expect(faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'bad-root.json' })).toEqual([
       'ROOT_SECRET_POLICY_FILE: unknown member platform',
@@ -378,7 +378,7 @@ describe('faults', () => {
     expect(faultsOf({ ...valid, CALLER_POLICY_FILE: 'bad.json' }).join()).toContain('CALLER_POLICY_FILE')
   })
 
-  test('production takes no caller policy without HOST_DATA and a minimum TCB', () => {
+  test('rejects a caller policy without HOST_DATA and a minimum TCB in production', () => {
     files['development.json'] = JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)] })
     const withPolicy = { ...valid, CALLER_POLICY_FILE: 'development.json' }
     expect(read(withPolicy).callerPolicy.kind).toBe('attested')
@@ -428,12 +428,12 @@ describe('faults', () => {
     }
   })
 
-  test('nothing for a socket of the agent that is empty, which counts as unset', () => {
+  test('treats an empty agent socket as unset', () => {
     const real = { ...valid, MOCK_ATTESTATION: 'false', QUOTE_SOURCE: 'dstack', ROOT_SECRET: 'dstack' }
     expect(read({ ...real, DSTACK_SOCKET: '' })).toEqual(read(real))
   })
 
-  test('all at once', () => {
+  test('lists all at once', () => {
     expect(faultsOf({ PORT: 'x', BATCH_LIMIT: 'y', LISTEN: 'z' }).length).toBeGreaterThanOrEqual(6)
   })
 })

@@ -24,14 +24,14 @@ import { createWitness, satelliteKey } from '../test/witness.ts'
 
 let folder = ''
 let issuer: TestIssuer
-/** Sessions and signatures of a first enclave, which has stopped since. */
+/** Sessions and signatures of a first enclave, which has stopped. */
 let session: OpenSessionResponse
 let items: ReturnType<typeof toItem>[]
 let signatures: unknown[]
-/** Two enclaves with its root secret, started after it, for all tests that need nothing else. */
+/** Two enclaves with its root secret, started later and shared by the tests. */
 let enclave: EnclaveProcess
 let other: EnclaveProcess
-/** Those that one test has started. */
+/** Enclaves that one test has started. */
 const running: EnclaveProcess[] = []
 const coordinator = createTestCoordinator()
 
@@ -86,10 +86,10 @@ function toTypedData({ sid, grant, keyId }: OpenSessionResponse, content: object
 const sign = (enclave: EnclaveProcess, item: object) => signOne(enclave, coordinator, item)
 
 describe('an enclave process', () => {
-  test('the same user after a restart, and on a second enclave with the same root secret: same address, same signature', async () => {
+  test('the same user has the same address and signature after a restart and on a second enclave with the root secret', async () => {
     const [item, signature] = [items[0] as object, signatures[0]]
     expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
-    // The grant is of the root secret, not of the process: it holds on both.
+    // The grant depends on the root secret, not on the process, so both accept it.
     expect(await sign(enclave, item)).toBe(signature)
     expect(await sign(other, item)).toBe(signature)
     const again = await login(enclave, 'alice')
@@ -98,7 +98,7 @@ describe('an enclave process', () => {
     expect((await login(other, 'bob')).address).not.toBe(session.address)
   })
 
-  test('an ID token opens one session, not two', async () => {
+  test('an ID token opens only one session', async () => {
     const token = await issuer.login('alice')
     const replies = await Promise.all(
       [1, 2, 3].map(() => callEnclave(enclave.url, coordinator, enclavePaths.openSession, token)),
@@ -106,7 +106,7 @@ describe('an enclave process', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 403, 403])
   })
 
-  test('killed while 64 calls wait: after a restart the same requests give the same signatures', async () => {
+  test('after a kill with 64 pending calls, the same requests give the same signatures', async () => {
     const slow = await start({ MOCK_QUOTE_LATENCY_MS: '60000' })
     const waiting = items.map((item) => sign(slow, item).catch(() => 'cut off'))
     await untilListening(slow)
@@ -116,14 +116,14 @@ describe('an enclave process', () => {
     expect(await Promise.all(items.map((item) => sign(again, item)))).toEqual(signatures)
   })
 
-  test('killed while messages wait: nothing has come out; asked again, each is signed under another commitment', async () => {
+  test('after a kill with pending messages, none was released, and each is signed again with another commitment', async () => {
     const slow = await start({ MOCK_QUOTE_LATENCY_MS: '60000' })
     const again = Array.from({ length: 8 }, (_, index) => toMessage(session, `0x0${index}`))
     const waiting = again.map((item) => sign(slow, item).catch(() => 'cut off'))
     await untilListening(slow)
     await slow.kill('SIGKILL')
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['cut off']))
-    // A start names its root secret, by a commitment too.
+    // A start also logs its root secret's commitment.
     const said = slow.output.filter((line) => !line.includes('Started the enclave'))
     expect(said.join()).not.toMatch(/commitment|opening|salt/)
     const [first, second] = await Promise.all(
@@ -133,7 +133,7 @@ describe('an enclave process', () => {
     expect(new Set([...(first ?? []), ...(second ?? [])].map((subject) => JSON.stringify(subject))).size).toBe(16)
   })
 
-  test('stopped by SIGTERM, it finishes the batch in flight and ends with 0', async () => {
+  test('SIGTERM: finishes the current batch and exits with 0', async () => {
     const enclave = await start({ MOCK_QUOTE_LATENCY_MS: '400' })
     const session = await login(enclave, 'alice')
     const pending = sign(enclave, toItem(session))
@@ -142,7 +142,7 @@ describe('an enclave process', () => {
     expect(await pending).toMatch(/^0x[0-9a-f]{130}$/)
   })
 
-  test('no secret, token or key reaches the log', async () => {
+  test('logs no secret, token or key', async () => {
     const { url, output } = other
     const token = await issuer.login('someone@example.com')
     const { body } = await callEnclave(url, coordinator, enclavePaths.openSession, token)
@@ -160,9 +160,9 @@ describe('an enclave process', () => {
     const openings = answer.results.map((result) => ('opening' in result ? result.opening : undefined))
     expect(openings.map((opening) => opening !== undefined)).toEqual([true, true, false, false, false])
     const ofOpenings = [...JSON.stringify(openings).matchAll(/[0-9a-f]{64,130}/g)].map(([hex]) => hex)
-    // Digest, signature and two salts of each, and the value of the permit.
+    // Digest, signature and two salts of each, and the permit's value.
     expect(ofOpenings).toHaveLength(2 * 4 + 1)
-    // Of this test and those before it, to its end.
+    // The complete logs of this test and earlier ones.
     await other.kill('SIGTERM')
     const rootSecret = (await readFile(join(folder, 'root-secret'), 'utf8')).trim()
     const log = output.join('\n')
@@ -181,7 +181,7 @@ describe('an enclave process', () => {
     expect(log).toContain('Refused a call')
   })
 
-  /** A signed call takes the way of the calls sent before it, so that they are under way when it is refused. */
+  /** Calls are handled in order, so when this signed call is rejected, the earlier calls are pending. */
   async function untilListening({ url }: EnclaveProcess) {
     expect((await callEnclave(url, coordinator, enclavePaths.sign, {})).status).toBe(400)
   }
@@ -190,12 +190,12 @@ describe('an enclave process', () => {
 describe('the time', () => {
   const YEAR_MS = 31_536_000_000
 
-  test('a host that starts it with the clock set back by a year revives neither ID tokens nor grants', async () => {
-    // Seen from the host, the rest of the world is a year ahead.
+  test('a host that starts it with the clock set back by a year cannot reuse ID tokens or grants', async () => {
+    // For the host, the rest of the world is a year ahead.
     issuer.aheadMs = YEAR_MS
     try {
       const late = await start()
-      // The coordinator goes by the clock of the host, or by the right one.
+      // The coordinator uses the host's clock or the correct one.
       for (const timeMs of [Date.now(), Date.now() + YEAR_MS]) {
         const call = (path: string, request: unknown) => callEnclave(late.url, coordinator, path, request, timeMs)
         const opened = await call(enclavePaths.openSession, await issuer.login('alice'))
@@ -216,7 +216,7 @@ describe('the time', () => {
     }
   })
 
-  test('a host that stops the clock does not keep a session alive', async () => {
+  test('a host that stops the clock cannot extend a session', async () => {
     // Simulates a minute of monotonic time with a stopped clock.
     const stopClock = `process.once('SIGUSR2', () => {
       const [now, monotonic] = [Date.now(), performance.now.bind(performance)]
@@ -238,7 +238,7 @@ describe('the time', () => {
     expect(await signAt(Date.now() + 62_000)).toEqual({ batches: [], results: [{ error: 'session_expired' }] })
   })
 
-  test('until the issuers have told it nothing is opened or signed; attestations are answered', async () => {
+  test('opens and signs nothing until the issuers have given the time, but answers attestations', async () => {
     issuer.isDown = true
     try {
       const young = await start({}, 'Waiting for the time')
@@ -255,13 +255,13 @@ describe('the time', () => {
     }
   })
 
-  test('a sign-in right after the start is taken', async () => {
+  test('accepts a sign-in right after the start', async () => {
     const young = await start()
     await login(young, 'alice')
   })
 })
 
-test('an enclave serves on when nobody reads its log any more', async () => {
+test('continues if its log output is closed', async () => {
   const unread = await start()
   unread.child.stdout?.destroy()
   for (const path of ['/a', '/b', '/c']) expect((await fetch(unread.url + path)).status).toBe(404)
@@ -269,8 +269,8 @@ test('an enclave serves on when nobody reads its log any more', async () => {
   expect(await unread.kill('SIGTERM')).toBe(0)
 })
 
-describe('other ways to listen', () => {
-  test('a Unix socket, for its owner alone', async () => {
+describe('other listeners', () => {
+  test('a Unix socket that only its owner may use', async () => {
     const path = join(folder, 'enclave.sock')
     const enclave = await start({ LISTEN: `unix:${path}` })
     expect(enclave.url).toBe(`unix:${path}`)
@@ -282,7 +282,7 @@ describe('other ways to listen', () => {
     expect(response).toBe(200)
   })
 
-  test('attested TLS: the quote is over the key of the very certificate on the connection', async () => {
+  test('attested TLS: the quote is over the key of the connection’s certificate', async () => {
     const enclave = await start({ LISTEN: 'https' })
     const body = Buffer.from(JSON.stringify({ nonce: randomBytes(32).toString('hex') }))
     const headers = coordinator.sign({ path: enclavePaths.attest, body, timeMs: Date.now() })
@@ -300,8 +300,8 @@ describe('other ways to listen', () => {
   })
 })
 
-describe('a process that cannot serve ends', () => {
-  test('a port that is taken', async () => {
+describe('a process that cannot serve exits', () => {
+  test('if its port is in use', async () => {
     const { child, output } = spawnEnclave({
       MOCK_ATTESTATION: 'true',
       QUOTE_SOURCE: 'mock',
@@ -315,8 +315,8 @@ describe('a process that cannot serve ends', () => {
     expect(output.join()).toContain('EADDRINUSE')
   })
 
-  test('one whose key worker has died, with nothing answered', async () => {
-    // What its code never sends, and which the thread dies of. `terminate` within a call of libsecp256k1 would end the whole process.
+  test('if its key worker has died, without answering', async () => {
+    // A message that its code never sends and that ends the thread. `terminate` during a call of libsecp256k1 would end the whole process.
     const endWorker = 'process.on("worker",(worker)=>process.once("SIGUSR2",()=>worker.postMessage(null)))'
     const enclave = await start({
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endWorker)}`,
@@ -331,7 +331,7 @@ describe('a process that cannot serve ends', () => {
     await expect(fetch(`${enclave.url}/health`)).rejects.toThrow()
   })
 
-  /** One that would join an enclave that is not there. */
+  /** An enclave that would join a missing enclave. */
   async function spawnJoiner() {
     const policyPath = join(folder, 'root-secret-policy.json')
     const keys = custodians.map(({ publicKey }) => toHex(publicKey))
@@ -341,7 +341,7 @@ describe('a process that cannot serve ends', () => {
       QUOTE_SOURCE: 'mock',
       ROOT_SECRET: 'attested',
       ROOT_SECRET_POLICY_FILE: policyPath,
-      // Discard, where nothing listens.
+      // The discard port, on which nothing listens.
       ROOT_SECRET_FROM: 'join:http://127.0.0.1:9',
       OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
       ENTROPY_PUBLIC_KEY: satelliteKey,
@@ -352,7 +352,7 @@ describe('a process that cannot serve ends', () => {
   const ending = ['Stopping the enclave', 'Stopped the enclave']
   const messagesOf = (output: string[]) => output.map((line) => JSON.parse(line).msg)
 
-  test('one that gets a signal while it still waits for an enclave to join, at once and as asked', async () => {
+  test('immediately on a signal while it waits for an enclave to join', async () => {
     const { child, output, ended } = await spawnJoiner()
     await expect.poll(() => output.join(), { timeout: 30_000 }).toContain('Got no root secret from an enclave')
     child.kill('SIGTERM')
@@ -361,7 +361,7 @@ describe('a process that cannot serve ends', () => {
     expect(output.join()).not.toContain('Could not')
   })
 
-  test('one that gets a signal before it knows the time; until then it asks nobody for the root secret', async () => {
+  test('on a signal before it knows the time, and without requesting the root secret', async () => {
     issuer.isDown = true
     try {
       const { child, output, ended } = await spawnJoiner()
@@ -376,7 +376,7 @@ describe('a process that cannot serve ends', () => {
     }
   })
 
-  test('stopping does not wait for a caller that keeps its connection busy', async () => {
+  test('a stop does not wait for a caller that keeps its connection busy', async () => {
     const enclave = await start()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const ask = () =>
@@ -393,7 +393,7 @@ describe('a process that cannot serve ends', () => {
   })
 })
 
-describe('start refused, with every fault listed', () => {
+describe('a failed start lists every fault', () => {
   const refuse = async (env: Record<string, string>) => {
     const { child, output } = spawnEnclave(env)
     const [code] = await once(child, 'close')
@@ -412,7 +412,7 @@ describe('start refused, with every fault listed', () => {
     )
   })
 
-  test('mock, a secret in a file, plain HTTP, any caller and a plain issuer in production', async () => {
+  test('mock, a secret in a file, plain HTTP, any caller and an http issuer in production', async () => {
     const { code, faults } = await refuse({
       NODE_ENV: 'production',
       MOCK_ATTESTATION: 'true',

@@ -36,7 +36,7 @@ import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
 import { toItem } from '../test/items.ts'
 import { createWitness } from '../test/witness.ts'
 
-/* An enclave process that insists on its log, and three witnesses, which are the real ones but for their disk. */
+/* An enclave process that requires its log, and three witnesses that are real except for their disk. */
 
 const origins = ['log.example/a', 'log.example/b']
 const allSigners = [1, 2, 3].map((index) =>
@@ -98,7 +98,7 @@ async function start() {
 
 type Enclave = Awaited<ReturnType<typeof start>>
 
-/** What a coordinator keeps of a log, and the witnesses that it asks. */
+/** A coordinator's copy of a log, and the witnesses that it asks. */
 function createCoordinatorLog({ logs }: AttestResponse) {
   const known = new Map((logs?.keys ?? []).map((key) => [parseVkey(key).name, [parseVkey(key)]]))
   const clock = { now: Date.now }
@@ -110,7 +110,7 @@ function createCoordinatorLog({ logs }: AttestResponse) {
     write({ from, entries }: { from: number; entries: readonly string[] }) {
       for (const [index, entry] of entries.entries()) leaves[from + index] = hashTreeLeaf(fromHex(entry))
     },
-    /** Asks so many of them. */
+    /** Asks this many of them. */
     async cosign(checkpoint: string, count = 3) {
       const { size } = parseCheckpoint(parseNote(checkpoint).text)
       const replies = await Promise.all(
@@ -150,7 +150,7 @@ const leafOf = ({ batches, results }: LoggedItemsResponse, index: number) => {
   return batches[result.batch]?.leaves[result.leafIndex] ?? ''
 }
 
-/** An enclave whose log is open, who keeps it, and a session. */
+/** An enclave with an open log, the coordinator's side of it, and a session. */
 async function startOpen() {
   const enclave = await start()
   const logService = createCoordinatorLog(enclave.attested)
@@ -167,7 +167,7 @@ async function signOne({ enclave, logService, alice }: Awaited<ReturnType<typeof
   return { signed, cosigned: await logService.cosign(signed.log?.checkpoint ?? '') }
 }
 
-test('sign, log, witnesses, release: nothing of a statement is out before, and then to its coordinator alone', async () => {
+test('sign, log, witnesses, release: a statement is released last, and only to its coordinator', async () => {
   const enclave = await start()
   expect(enclave.attested.logs?.own).toEqual(origins)
   expect(enclave.attested.settings.log).toEqual({ origins, witnesses: policy.witnesses.toSorted(), quorum: 2 })
@@ -218,7 +218,7 @@ test('sign, log, witnesses, release: nothing of a statement is out before, and t
   expect(enclave.output.join()).not.toContain(alice.keyId)
 })
 
-test('many calls at once: one tree, every leaf in it once, all released by one note', async () => {
+test('concurrent calls: one tree with every leaf once, all released by one note', async () => {
   const { enclave, logService, alice } = await startOpen()
   const calls = await Promise.all(
     Array.from({ length: 24 }, (_, index) => enclave.sign([0, 1].map((one) => toTransaction(alice, 2 * index + one)))),
@@ -235,7 +235,7 @@ test('many calls at once: one tree, every leaf in it once, all released by one n
   expect(new Set(leaves).size).toBe(48)
 })
 
-test('a restart goes on with the log; the boot before is over; the witnesses take both as one history', async () => {
+test('a restart continues the log, ends the earlier boot, and witnesses accept one history', async () => {
   const opened = await startOpen()
   const { enclave: first, logService, alice } = opened
   const { signed, cosigned } = await signOne(opened)
@@ -252,11 +252,11 @@ test('a restart goes on with the log; the boot before is over; the witnesses tak
   await expect(second.release(request)).rejects.toThrow('log_refused')
   await second.release(await logService.cosign(again.checkpoint))
   expect(await second.log({})).toMatchObject({ isOpen: true })
-  // The grant is of the root secret: it still holds.
+  // The grant depends on the root secret, so it is still valid.
   expect(leafOf(await second.sign([toTransaction(alice, 0)]), 0)).not.toBe(leafOf(signed, 0))
 })
 
-test('while it stops: nothing new is signed, what was signed can be fetched, and then it ends', async () => {
+test('while stopping: signs nothing new, releases pending signatures, then exits', async () => {
   const opened = await startOpen()
   const { enclave, alice } = opened
   const { signed, cosigned } = await signOne(opened)

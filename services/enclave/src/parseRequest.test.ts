@@ -23,7 +23,7 @@ const approval = {
 }
 const vault = { policy: '66'.repeat(32), approvals: [approval] }
 
-test('items of every kind pass as they are, with the round of a beacon too', () => {
+test('parses items of every kind unchanged, including a beacon’s round', () => {
   const items = [
     ...[transaction, { ...transaction, statementVersion: 2 }, message, typedData, authorization, address],
     ...[
@@ -98,7 +98,7 @@ test.each([
     expect(parseSignItemsRequest(toItems(depth))).toEqual({ items: [undefined] })
 })
 
-test('policies come along as texts, at most as many as items', () => {
+test('policies are texts, at most as many as items', () => {
   const items = [message, message]
   const policies = ['{}', 'é'.repeat(8_192)]
   expect(parseSignItemsRequest({ items, policies })).toEqual({ items, policies })
@@ -148,7 +148,7 @@ test.each<[string, unknown]>([
 
 const bootId = '88'.repeat(16)
 
-test('a release has a checkpoint with cosignatures, or neither, and leaves', () => {
+test('a release has leaves, and both or neither of checkpoint and cosignatures', () => {
   const leaves = Array.from({ length: 4_096 }, (_, at) => at.toString(16).padStart(64, '0'))
   for (const request of [
     { bootId },

@@ -10,7 +10,7 @@ import { createBudgets, createTlsIdentity, type RunningServer, startServer } fro
 const KIB = 1_024
 const MAX_BODY = 128 * KIB
 const MAX_SIGN_BODY = 4_096 * KIB
-/** What kernels may hold of a body that nobody reads is far below this. */
+/** Kernels buffer much less of an unread body than this. */
 const ENDLESS = 64 * 1_024 * KIB
 
 const open: { server: RunningServer; sockets: Socket[] }[] = []
@@ -21,7 +21,7 @@ afterEach(async () => {
   }
 })
 
-/** A server whose app answers how long the body was. */
+/** A server whose app returns the length of the body. */
 async function start(
   changes: Partial<Pick<App, 'admit' | 'handle'>> & {
     onBody?(): Promise<void>
@@ -57,7 +57,7 @@ async function start(
     await once(socket, 'connect')
     return socket
   }
-  /** A connection over TLS, where that is spoken. */
+  /** A connection over TLS, if the server uses it. */
   const secure = async (): Promise<Socket> => {
     const plain = await dial()
     if (kind === 'http') return plain
@@ -74,14 +74,14 @@ const toHead = (path: string, headers: Headers) =>
   [`POST ${path} HTTP/1.1`, 'host: enclave', ...Object.entries(headers).map((pair) => pair.join(': '))].join('\r\n') +
   '\r\n\r\n'
 
-/** All that comes until the other side closes. */
+/** Everything that arrives until the other side closes. */
 async function readToEnd(socket: Socket): Promise<string> {
   let text = ''
   for await (const chunk of socket) text += chunk
   return text
 }
 
-/** One whole answer on a connection that stays open. */
+/** One complete response on a connection that stays open. */
 async function readAnswer(socket: Socket): Promise<string> {
   let text = ''
   while (!/\r\n\r\n\{.*\}$/s.test(text)) text += (await once(socket, 'data'))[0]
@@ -119,10 +119,10 @@ describe('bodies', () => {
   test.each([
     ['that says it is longer than it will ever be', { 'content-length': 2 ** 40 }],
     ['in chunks without an end', { 'transfer-encoding': 'chunked' }],
-  ])('a body %s is not read on: the connection is closed', async (_, headers) => {
+  ])('stops reading a body %s and closes the connection', async (_, headers) => {
     const { dial, bodies } = await start()
     const socket = await dial()
-    // Closed with bytes unread, a connection is reset: an answer may be lost with it.
+    // Closing a connection with unread bytes resets it, which may lose the response.
     socket.on('error', () => {})
     socket.resume()
     const closed = new Promise((resolve) => socket.once('close', resolve))
@@ -140,10 +140,10 @@ describe('bodies', () => {
     expect(bodies).toEqual([])
   })
 
-  test('in chunks of one byte, which would take more memory than is counted, are refused unread', async () => {
+  test('rejects chunks of one byte, which would use more memory than is counted, without reading them', async () => {
     const { dial, bodies, budgets } = await start()
     const socket = await dial()
-    // Closed with bytes unread, a connection is reset.
+    // Closing a connection with unread bytes resets it.
     socket.on('error', () => {})
     const answer = readAnswer(socket)
     socket.write(toHead(enclavePaths.openSession, { 'transfer-encoding': 'chunked' }))
@@ -152,7 +152,7 @@ describe('bodies', () => {
     expect([bodies, budgets.unknown.peak()]).toEqual([[], 0])
   })
 
-  test('one that is too large harms nobody else', async () => {
+  test('an oversized body affects no other caller', async () => {
     const { dial, bodies } = await start()
     const [large, small] = await Promise.all([dial(), dial()])
     small.write(toHead(enclavePaths.attest, { 'content-length': 2 }))
@@ -164,7 +164,7 @@ describe('bodies', () => {
     expect(bodies).toEqual([2])
   })
 
-  test('a caller that hangs up in the middle of its body reaches nobody', async () => {
+  test('a body that is cut off does not reach the app', async () => {
     const { dial, bodies } = await start()
     const gone = await dial()
     gone.write(toHead(enclavePaths.attest, { 'content-length': 100 }))
@@ -177,13 +177,13 @@ describe('bodies', () => {
   })
 })
 
-describe('400 strangers who send a signature', () => {
+describe('400 unknown callers with a signature', () => {
   const STRANGERS = 400
   const BODY = 256 * KIB
   const body = Buffer.alloc(BODY)
   const head = (headers: Headers = {}) => toHead(enclavePaths.sign, { ...signed, ...headers, 'content-length': BODY })
 
-  test('are refused before their bodies are read: nothing of them is kept', async () => {
+  test('are rejected before their bodies are read', async () => {
     const refusal = { status: 401, body: { error: { code: 'caller_unknown', message: 'who?' } } }
     const { dial, bodies, budgets } = await start({ admit: async () => ({ refusal }) })
     const answers = await Promise.all(
@@ -200,7 +200,7 @@ describe('400 strangers who send a signature', () => {
     expect([budgets.known.peak(), budgets.unknown.peak()]).toEqual([0, 0])
   })
 
-  test('and who name a known key without its signature share 16 MiB; a caller that is known is served meanwhile', async () => {
+  test('share 16 MiB if they name a known key, while known callers are served', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const known = { caller: 'ab'.repeat(32), bodyHash: 'cd'.repeat(32) }
     const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
@@ -226,7 +226,7 @@ describe('400 strangers who send a signature', () => {
       if (text.includes('"code":"overloaded"')) count()
       return text
     })
-    // Each was either refused, or is being answered.
+    // Each was either rejected or is being answered.
     await settled
     isFirst = false
     const waiting = bodies.length
@@ -248,7 +248,7 @@ describe('400 strangers who send a signature', () => {
     expect([budgets.known.held(), budgets.unknown.held()]).toEqual([0, 0])
   })
 
-  test('leave nothing behind when they hang up in the middle', async () => {
+  test('leave nothing behind when they disconnect midway', async () => {
     const { dial, bodies, budgets } = await start()
     const sockets = await Promise.all(
       Array.from({ length: 20 }, async () => {
@@ -272,7 +272,7 @@ describe('connections', () => {
     admitted: headers['x-known'] === undefined ? undefined : known,
   })
 
-  /** A connection on which a call was admitted. */
+  /** A connection with an admitted call. */
   async function dialKnown(dial: () => Promise<Socket>): Promise<Socket> {
     const socket = await dial()
     socket.write(toRequest({ 'x-known': 1 }))
@@ -280,7 +280,7 @@ describe('connections', () => {
     return socket
   }
 
-  test('512 of known callers at one time; one more is closed without an answer, and let in when another has left', async () => {
+  test('accepts 512 of known callers at a time; another is closed without a response, and accepted when one has left', async () => {
     const { dial } = await start({ admit })
     const sockets = await Promise.all(Array.from({ length: 512 }, () => dialKnown(dial)))
     const surplus = await dial()
@@ -297,13 +297,13 @@ describe('connections', () => {
     ['http', 100, 411],
     ['https', 100, 411],
   ] as const)(
-    '%s: 600 that say nothing keep nobody out, and the connections of known callers, %i, in',
+    '%s: 600 silent ones keep no caller out, and the %i connections of known callers stay',
     async (kind, count, left) => {
       const { dial, secure } = await start({ admit, kind })
       const callers = await Promise.all(Array.from({ length: count }, () => dialKnown(secure)))
       const silent = await Promise.all(Array.from({ length: 600 }, dial))
       for (const socket of silent) socket.on('error', () => {}).resume()
-      // Connections are taken in their order, so all of the silent ones are in before this one.
+      // Connections are accepted in order, so all silent ones come before this one.
       const late = await secure()
       late.write(toRequest())
       expect(await readAnswer(late)).toContain(' 200 ')
@@ -335,12 +335,12 @@ describe('connections', () => {
       await expect.poll(() => [...seen.keys()].filter(({ destroyed }) => destroyed).length).toBe(100)
       release()
       expect(bodies.length).toBeLessThanOrEqual(100)
-      // What the parser makes of the rest of what was read at once takes memory too.
+      // The parser also uses memory for the rest of what it has read.
       expect(Math.max(...seen.values())).toBeLessThanOrEqual(2)
     },
   )
 
-  test.each(['http', 'https'] as const)('%s: a caller that waits for each answer is never closed', async (kind) => {
+  test.each(['http', 'https'] as const)('%s: a caller that waits for each response is never closed', async (kind) => {
     const { secure, bodies } = await start({ kind, admit })
     await Promise.all(
       Array.from({ length: 8 }, async () => {
@@ -356,9 +356,9 @@ describe('connections', () => {
   })
 
   test.each(['http', 'https'] as const)(
-    '%s: a caller that does not read its answer is closed in time',
+    '%s: a caller that does not read its response is closed after a time limit',
     async (kind) => {
-      // More than kernels keep of it.
+      // More than kernels buffer of it.
       const text = 'x'.repeat(ENDLESS / 4)
       const { secure } = await start({ kind, unreadMs: 50, handle: async () => ({ status: 200, body: { text } }) })
       const seen = watchCalls()
@@ -369,7 +369,7 @@ describe('connections', () => {
     },
   )
 
-  /** How many calls were seen on each connection, by the server's sockets. */
+  /** The number of calls per connection, by the server's sockets. */
   function watchCalls(): Map<Socket, number> {
     const seen = new Map<Socket, number>()
     const count = (message: unknown) => {
@@ -381,7 +381,7 @@ describe('connections', () => {
     return seen
   }
 
-  /** The server hears of a closed connection only after a while. */
+  /** The server notices a closed connection with a delay. */
   async function untilServed(dial: () => Promise<Socket>, request: string) {
     for (;;) {
       const socket = await dial()

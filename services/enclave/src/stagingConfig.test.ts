@@ -24,7 +24,7 @@ function faultsOf(env: Record<string, string | undefined>): string {
   }
 }
 
-test('simulated silicon on any address, for test networks alone', () => {
+test('accepts simulated hardware on any address, only for test networks', () => {
   expect(read(staging)).toMatchObject({ listen: { host: '0.0.0.0' }, chainIds: testChainIds })
   expect(read({ ...staging, NODE_ENV: undefined, HOST: '127.0.0.1' }).chainIds).toBeUndefined()
 })
@@ -40,7 +40,7 @@ test.each([
   expect(faultsOf({ ...staging, ...changes })).toContain(expected)
 })
 
-test('nothing that staging allows is allowed in production', () => {
+test('production rejects everything that only staging allows', () => {
   const faults = faultsOf({ ...staging, NODE_ENV: 'production' })
   for (const text of [
     'QUOTE_SOURCE: mock is rejected',

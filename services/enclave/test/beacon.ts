@@ -3,8 +3,8 @@ import type { DrandWitness } from '@countersign/protocol'
 
 const simulated = createSimulatedBeacon()
 
-/** A public beacon whose key is ours, so that rounds of any time can be made. */
+/** A public beacon with a test key, so that rounds of any time can be created. */
 export const { beacon } = simulated
 
-/** The round that is due at a time, or was due last. */
+/** The round at a time, or the last one before it. */
 export const createRound = (timeMs: number): DrandWitness => simulated.getRound(new Date(timeMs))

@@ -15,7 +15,7 @@ import { type ObtainDeps, obtainRootSecret } from '../src/rootSecret/obtainRootS
 import type { App } from '../src/serveCalls.ts'
 import { at, createTestPeer, custodians, type TestPeer as Peer } from './peers.ts'
 
-/** The ceremonies of the root secret, with a folder for its backup and for what custodians bring. */
+/** The ceremonies of the root secret, with a folder for its backup and the custodians' files. */
 
 export const toBackupPath = (folder: string) => joinPath(folder, 'backup.json')
 
@@ -32,7 +32,7 @@ export async function genesis(folder: string, peer: Peer = createTestPeer(), pat
   return { peer, backup: parseBackup(await readFile(path, 'utf8')) }
 }
 
-/** A backup of an enclave that does not look at its own policy first. */
+/** A backup of an enclave that skips the check of its own policy. */
 export async function forge(folder: string, peer: Peer) {
   await peer.holder.generate()
   await writeBackup(toBackupPath(folder), await createBackup(peer), peer.random)
@@ -47,7 +47,7 @@ export async function recover(folder: string, peer: Peer = createTestPeer(), new
   return awaited
 }
 
-/** A call, as the server would hand it on. */
+/** A call as the server passes it on. */
 export async function call(app: App, path: string, request: unknown, method = 'POST') {
   const body = new TextEncoder().encode(JSON.stringify(request))
   const { status, body: answer } = await app.handle({ method, path, headers: {}, body })
@@ -66,7 +66,7 @@ export type SubmitOptions = {
   change?(path: string, body: unknown): unknown
 }
 
-/** A custodian's tool, with this app at the other end. */
+/** A custodian's tool, connected to this app. */
 export async function submit(folder: string, app: App, options: SubmitOptions) {
   const { pair = custodians[0] as X25519Pair, peer, change = (_, body) => body } = options
   const { policy = peer.parsed, madeUnder = policy } = options
@@ -91,7 +91,7 @@ export async function submit(folder: string, app: App, options: SubmitOptions) {
       throw new PeerError('peer_refused', 'the enclave refused', { details: answer.error?.code, status })
     },
   }
-  // The simulated roots that the tool would load are those of the public seed, which is the simulator's here.
+  // The tool would load the simulated roots of the public seed, which is also the simulator's seed here.
   await runCommand(deps, {
     kind: 'submit',
     backup: path('backup'),

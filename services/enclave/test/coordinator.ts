@@ -1,7 +1,7 @@
 import { generateKeyPairSync, hash, sign } from 'node:crypto'
 import { callerHeaders, toCallerMessage } from '@countersign/protocol'
 
-/** A coordinator's key, and the headers with which it signs a call. */
+/** A coordinator's key, and the headers of a signed call. */
 export type TestCoordinator = {
   key: string
   sign(call: { path: string; body: Uint8Array; timeMs: number }): Record<string, string>

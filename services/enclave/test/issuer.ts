@@ -4,15 +4,15 @@ import { tags, toTagBytes } from '@countersign/protocol'
 import { listen } from '@countersign/testing/stack'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
-/** An OpenID issuer on loopback that signs ID tokens for the subject that a test names. */
+/** An OpenID issuer on loopback that signs ID tokens for the subject in the test. */
 export type TestIssuer = {
   url: string
   audience: string
-  /** How far the `Date` of its answers is ahead of the clock here. */
+  /** How far the `Date` of its responses is ahead of the local clock. */
   aheadMs: number
-  /** Answers 503. */
+  /** Returns 503. */
   isDown: boolean
-  /** A token and the login secret that it is bound to. */
+  /** A token and its login secret. */
   login(subject: string): Promise<{ idToken: string; loginSecret: string }>
   close(): Promise<void>
 }

@@ -17,11 +17,11 @@ import { createLog } from '@countersign/service'
 import { createRootSecretHolder } from '../src/rootSecret/rootSecretHolder.ts'
 import { satelliteKey } from './witness.ts'
 
-/** Simulated enclaves of one service, as far as they deal with the root secret. No process, no thread, no network. */
+/** Simulated enclaves of one service, limited to the root secret, without processes, threads and network. */
 
 export const at = new Date('2026-06-15T12:00:00.000Z')
 export const simulator = createSimulator({ at })
-/** Hardware of another world: the same code under other roots. */
+/** Hardware under other roots, with the same code. */
 export const foreignSimulator = createSimulator({ seed: 'foreign', at })
 const { body } = parseQuote(new Uint8Array(simulator.quote({ reportData: new Uint8Array(64) })))
 /** Of simulated enclaves, with every register that a policy must name. */
@@ -67,7 +67,7 @@ export type TestPeerOptions = {
 
 export type TestPeer = ReturnType<typeof createTestPeer>
 
-/** Everything that donor, joiner and recovery are made of; `secrets` shows which secrets the holder took in. */
+/** The parts of donor, joiner and recovery. `secrets` has the secrets that the holder received. */
 export function createTestPeer(options: TestPeerOptions = {}) {
   const { policy = createTestPolicy(), settings = testSettings, quote = {}, silicon = simulator } = options
   const config = createTestConfig(policy, options.config, settings)

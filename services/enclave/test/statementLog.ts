@@ -11,7 +11,7 @@ import type { BegunBatch } from '../src/sign/batch.ts'
 import type { SignedItem } from '../src/sign/signItem.ts'
 import { createTime } from '../src/time/time.ts'
 
-/* A log of statements in memory, with witnesses that cosign whatever they are shown. */
+/* A log of statements in memory, with witnesses that cosign everything. */
 
 export const NOW = Date.UTC(2026, 5, 15, 12)
 export const origins = ['log.example/a', 'log.example/b']
@@ -25,7 +25,7 @@ export const setting = { origins, witnesses: witnesses.map(keyOf).toSorted(), qu
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
 export const keyring = createKeyring(rootSecret, configHash)
 const logKeys = createLogKeys(keyring)
-/** Those of the logs, as the enclave has them. */
+/** The logs' keys, as the enclave has them. */
 export const keyWorker: StatementLogDeps['keyWorker'] = {
   describeLog: async (origin) => logKeys.describe(origin),
   signCheckpoint: async (origin, text) => {
@@ -38,9 +38,9 @@ export const keyWorker: StatementLogDeps['keyWorker'] = {
 /** The first start of the first log. */
 export const fromNothing = { origin: origins[0] as string, checkpoint: null, hashes: [] }
 
-/** An error with this code, whatever its words. */
+/** An error with this code and any message. */
 export const withCode = (code: string) => expect.objectContaining({ code })
-/** A statement that was released, whatever it says. */
+/** A released statement with any content. */
 export const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
 
 export type TestLog = ReturnType<typeof createTestLog>
@@ -66,7 +66,7 @@ export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
   return { statementLog, clock, lines }
 }
 
-/** Starts a log from nothing and has its boot cosigned. */
+/** Starts a log from nothing and gets its boot cosigned. */
 export async function open({ statementLog }: Pick<TestLog, 'statementLog'>, start: Partial<LogRequest['start']> = {}) {
   await statementLog.call({ start: { ...fromNothing, ...start } })
   const { log } = await statementLog.call({})
@@ -81,7 +81,7 @@ export async function createOpenLog(changes: Partial<StatementLogDeps> = {}): Pr
 
 let last = 0
 
-/** A statement that nobody has signed, about nothing. */
+/** A statement without a signature or content. */
 export function createSignedItem(changes: { needs?: PolicyLog; signedAtMs?: number } = {}): SignedItem {
   const { needs, signedAtMs = NOW } = changes
   last += 1
@@ -90,19 +90,19 @@ export function createSignedItem(changes: { needs?: PolicyLog; signedAtMs?: numb
   return { statement, subject: {}, leaf, ...(needs === undefined ? {} : { needs }) } as never
 }
 
-/** A batch whose quote ends, or fails, with `quoting`. */
+/** A batch whose quote ends or fails with `quoting`. */
 export function toBatch(items: readonly SignedItem[], quoting: Promise<unknown> = Promise.resolve()): BegunBatch {
   const open = { bootId: toHex(bootId), sequence: 0, previous: '', leaves: items.map(toLeaf) }
   return { ...open, signed: quoting.then(() => ({ ...open, quote: 'aa' })) }
 }
 
-/** The placements of all leaves. */
+/** The places of all leaves. */
 export const toPlacements = (batch: BegunBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
 
 export const toLeaf = ({ leaf }: SignedItem) => toHex(leaf)
 export const noItem = { kind: 'message', content: { message: '0x' } } as unknown as SignItem
 
-/** Room for so many, held and appended as one batch, as a call of `sign` does it. */
+/** Reserves memory for this many statements and appends them as one batch, like a call of `sign`. */
 export async function sign(
   { statementLog }: { statementLog: StatementLog },
   items: readonly SignedItem[],
@@ -121,7 +121,7 @@ export async function sign(
   }
 }
 
-/** A checkpoint with the cosignatures of these witnesses, as a coordinator brings it. */
+/** A checkpoint with the cosignatures of these witnesses, as a coordinator sends it. */
 export function cosign(
   checkpoint: string,
   signers: readonly Signer[] = witnesses.slice(0, 2),

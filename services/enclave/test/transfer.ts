@@ -16,7 +16,7 @@ export type Change = {
   response?(response: TransferResponse): unknown | Promise<unknown>
 }
 
-/** Enclaves at an address, as the network would have it: a process in between may change what passes. */
+/** Enclaves at addresses on a simulated network. A man in the middle can change messages. */
 export function connect(donors: Record<string, Donor>, change: Change = {}): CallPeer & { calls: string[] } {
   const calls: string[] = []
   const callPeer = async (url: string, path: string, body: unknown) => {
@@ -47,7 +47,7 @@ export const joinFrom = (peer: Peer, donor: Donor, change: Change = {}) =>
 
 export const readReasons = ({ lines }: Peer) => lines.map((line) => JSON.parse(line).reason).filter(Boolean)
 
-/** The joiner's half by hand. */
+/** The joiner's part of the protocol, step by step. */
 export async function transferDirectly(
   donor: Donor,
   peer: Peer,

@@ -1,6 +1,6 @@
 import type { TypedData } from '@countersign/protocol'
 
-/** An ERC-2612 permit: whoever holds its signature holds the tokens. */
+/** An ERC-2612 permit: the holder of its signature can take the tokens. */
 export const permit: TypedData = {
   domain: { name: 'Token', version: '1', chainId: 1, verifyingContract: `0x${'11'.repeat(20)}` },
   types: {

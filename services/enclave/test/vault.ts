@@ -18,14 +18,14 @@ import { createVerifyEs256 } from '../src/vault/es256.ts'
 import { createPolicies } from '../src/vault/policies.ts'
 import { createWitness } from './witness.ts'
 
-/* A user with a session, vaults of that user, and the passkeys that approve. */
+/* A user with a session, vaults and the passkeys that approve. */
 
 export const now = Date.parse('2026-06-15T12:00:00.123Z')
 const coordinatorKey = 'cd'.repeat(32)
 export const implementation = `0x${'77'.repeat(20)}` as const
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
 export const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
-/** Longer than an approval, so that either can end first. */
+/** Longer than an approval, so that either can expire first. */
 export const SESSION_MS = 120_000
 const sid = 'ab'.repeat(32)
 const verifyEs256 = createVerifyEs256()
@@ -65,7 +65,7 @@ export const payment: TxMetadata = {
   maxPriorityFeePerGas: '1000000000',
 }
 
-/** One that needs an approval. */
+/** A payment that needs an approval. */
 export const large: TxMetadata = { ...payment, value: String(10n ** 18n) }
 
 export function toTransaction({ granted }: TestVault, txMetadata: TxMetadata) {
@@ -73,7 +73,7 @@ export function toTransaction({ granted }: TestVault, txMetadata: TxMetadata) {
   return { ...granted, kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
 }
 
-/** An approval by the passkey that is at an index of the policy's approvers. */
+/** An approval by the passkey at an index of the policy's approvers. */
 export function approve(
   { policy, hash, address }: Pick<TestVault, 'policy' | 'hash' | 'address'>,
   {
@@ -101,7 +101,7 @@ export function approve(
   return (passkey ?? createPasskey({ seed: 9, rpId: 'vault.example' })).approve(request, approver, changes)
 }
 
-/** What the key worker does with an item. No policy is remembered, as in an enclave that has just started. */
+/** Handles an item like the key worker. No policy is remembered, like after a start. */
 export function sign(
   item: SignItem,
   rules?: { policy: string; sample?: TimedSample },

@@ -21,12 +21,12 @@ const read = (env: Record<string, string>, text = list) =>
   )
 
 describe('the configuration', () => {
-  test('loopback and port 8095 by default', () => {
+  test('listens on loopback and port 8095 by default', () => {
     expect(read({})).toMatchObject({ host: '127.0.0.1', port: 8095, metricsPort: undefined, folder: '/w' })
     expect([...read({ HOST: '0.0.0.0', PORT: '1', METRICS_PORT: '2' }).logs.keys()]).toEqual([origin])
   })
 
-  test('every fault at once', () => {
+  test('lists every fault', () => {
     const broken = { WITNESS_DIR: '', PORT: 'x', METRICS_PORT: '-1', WITNESS_LOGS_FILE: 'gone' }
     expect(() => read(broken)).toThrow('4 faults')
     expect(() => read({}, 'logs/v0\n')).toThrow(ConfigError)
@@ -40,7 +40,7 @@ describe('a list of logs (logs/v0)', () => {
     return faults
   }
 
-  test('keys by origin: that of the list, or the name of the key; several keys of one log', () => {
+  test('keys by origin: the list’s, or the key’s name; a log may have several keys', () => {
     const second = createSigner(origin, 'cosignature-ml-dsa-44')
     const other = createSigner('sum.example')
     const text = `logs/v0\n# a remark\nvkey ${vkey}\nqpd 86400\ncontact a@example.com\n\nvkey ${toVkey(second.key)}\nvkey ${toVkey(other.key)}\norigin go.sum database tree\n`
@@ -74,7 +74,7 @@ test('a fault for a wrong key id names the expected and the actual id', () => {
 describe('the key file', () => {
   const random = (length: number) => new Uint8Array(length).fill(3)
 
-  test('one name, two kinds of cosignatures, the same keys each time', () => {
+  test('has one name, two kinds of cosignatures, and the same keys each time', () => {
     const file = createKeyFile('witness.example/w1', random)
     const keys = readSigners(file).map(({ key }) => key)
     expect(keys.map(({ type, publicKey }) => [type, publicKey.length])).toEqual([
@@ -84,7 +84,7 @@ describe('the key file', () => {
     expect(readSigners(file).map(({ key }) => toVkey(key))).toEqual(keys.map(toVkey))
   })
 
-  test.each(['', 'a b', 'a+b', 'a\nb'])('%j is no name of a witness', (name) => {
+  test.each(['', 'a b', 'a+b', 'a\nb'])('rejects the name %j', (name) => {
     expect(() => createKeyFile(name, random)).toThrow(expect.objectContaining({ code: 'note_key_malformed' }))
   })
 

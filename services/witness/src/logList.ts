@@ -1,11 +1,11 @@
 import { LogError, type NoteKey, parseVkey } from '@countersign/log'
 
-/** The keys of each log that is witnessed, by its origin. A log may have several, while it changes its key. */
+/** The keys of each accepted log, by origin. A log may have several while it changes its key. */
 export type LogList = ReadonlyMap<string, readonly NoteKey[]>
 
 /**
- * Reads a list of logs in the form that witnesses share, `logs/v0`: after that line, for each log a `vkey`, and an `origin` if it is not
- * the name of the key. `qpd` and `contact` are for people. Lines with other words are refused: a misspelt origin would be another log.
+ * Parses a list of logs in the witnesses' common format, `logs/v0`: after this line, a `vkey` per log, and an `origin` if it differs from the
+ * key's name. `qpd` and `contact` are for people. Rejects unknown words, because a misspelled `origin` would mean another log.
  */
 export function parseLogList(text: string, fault: (problem: string) => void): LogList {
   const logs: { key: NoteKey | undefined; origin: string | undefined }[] = []

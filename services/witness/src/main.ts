@@ -4,7 +4,7 @@ import { hashOrigin, toVkey } from '@countersign/log'
 import { createLog, createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { readConfig } from './config.ts'
-import { holdFolder } from './holdFolder.ts'
+import { lockFolder } from './lockFolder.ts'
 import { createMetrics } from './metrics.ts'
 import { serveMetrics, serveWitness } from './server.ts'
 import { readSigners } from './signers.ts'
@@ -18,8 +18,8 @@ const log = createLog((line) => writeSync(1, line), clock.now)
 async function start(env: Env): Promise<RunningService> {
   const { folder, logs, host, port, metricsPort } = readConfig(env, { readFile: (path) => readFileSync(path, 'utf8') })
   const shutdown = createShutdown()
-  // Before what was cosigned is read: from here on nobody else changes it.
-  shutdown.add(await holdFolder(folder))
+  // Locks the folder before reading the cosigned checkpoints. From then on, no other process changes them.
+  shutdown.add(await lockFolder(folder))
   const signers = readSigners(await readFile(toKeyPath(folder), 'utf8'))
   const store = openStore(toStorePath(folder))
   const metrics = createMetrics({
@@ -36,7 +36,7 @@ async function start(env: Env): Promise<RunningService> {
   const server = await serveWitness({ witness, count: metrics.count, log }, { host, port })
   shutdown.add(server.close)
   if (metricsPort !== undefined) shutdown.add((await serveMetrics(metrics.toText, metricsPort)).close)
-  // Without the keys of ML-DSA-44, which have a kilobyte.
+  // Without the ML-DSA-44 keys, which take a kilobyte each.
   const [ed25519] = signers.map(({ key }) => toVkey(key))
   log.info({ msg: 'Started the witness', address: server.address, vkey: ed25519, logs: logs.size })
   return {

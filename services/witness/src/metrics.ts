@@ -1,4 +1,4 @@
-/** What operators watch, in the text format of Prometheus. */
+/** Metrics in the text format of Prometheus. */
 export type Metrics = {
   count(status: number): void
   countFork(): void
@@ -7,7 +7,7 @@ export type Metrics = {
 
 export type MetricsDeps = {
   readSizes(): Iterable<readonly [origin: string, size: number]>
-  /** Of the file system that keeps what was cosigned. */
+  /** The file system with the cosigned checkpoints. */
   readDisk(): { freeBytes: number; sizeBytes: number }
   /** Milliseconds since 1970. */
   now(): number
@@ -18,7 +18,7 @@ export type MetricsDeps = {
 type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: number]
 
 export function createMetrics({ readSizes, readDisk, now, startedAt, version }: MetricsDeps): Metrics {
-  // Zero before the first, since an increase from nothing to one is none.
+  // Starts at zero, because Prometheus sees no increase when a counter first appears.
   const counts = new Map([200, 409, 422, 500].map((status) => [status, 0]))
   let forks = 0
   return {
@@ -39,12 +39,15 @@ export function createMetrics({ readSizes, readDisk, now, startedAt, version }: 
         format('countersign_witness_log_size', 'gauge', 'Size of the newest checkpoint that was recorded, by log', [
           ...[...readSizes()].map(([origin, size]): Sample => [{ origin }, size]),
         ]),
-        format('countersign_info', 'gauge', 'Always 1: the program, its version and its silicon', [
+        format('countersign_info', 'gauge', 'Always 1; labels give the program, its version and its hardware mode', [
           [{ program: 'witness', version, mode: 'none' }, 1],
         ]),
-        format('countersign_clock_seconds', 'gauge', 'The time of this process, to compare with that of the scraper', [
-          [{}, now() / 1000],
-        ]),
+        format(
+          'countersign_clock_seconds',
+          'gauge',
+          'Clock of this process in seconds since 1970, to compare with the scraper',
+          [[{}, now() / 1000]],
+        ),
         format('countersign_disk_free_bytes', 'gauge', 'Free space on the file system of the data folder', [
           [{}, freeBytes],
         ]),

@@ -24,7 +24,7 @@ const call = (path: string, init: RequestInit = {}) => fetch(`${server.address}$
 const post = (body: BodyInit) => call('/add-checkpoint', { method: 'POST', body })
 
 describe('over http', () => {
-  test('the answers have the types of the protocol', async () => {
+  test('responses have the content types of the protocol', async () => {
     const conflict = await post(toRequest({ oldSize: 5, size: 8 }))
     expect([conflict.status, conflict.headers.get('content-type'), await conflict.text()]).toEqual([
       409,
@@ -37,7 +37,7 @@ describe('over http', () => {
     const monitored = await call(`/${hashOrigin(origin)}/checkpoint`)
     expect([monitored.status, (await monitored.text()).split('\n')[1]]).toEqual([200, '5'])
     expect(statuses).toEqual([409, 200])
-    // A log that wants no other kind is answered that one.
+    // A log that requests only one kind gets only that one.
     const headers = { 'countersign-cosignatures': 'ed25519' }
     const body = toRequest({ oldSize: 5, size: 8 })
     const short = await call('/add-checkpoint', { method: 'POST', body, headers })
@@ -71,7 +71,7 @@ describe('over http', () => {
     expect((await call('/health')).headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('413: a body beyond the limit is not read to its end, with a length and without', async () => {
+  test('413: stops reading a body above the limit, with and without a length', async () => {
     const large = new Uint8Array(MAX_ADD_CHECKPOINT_BYTES + 1).fill(0x41)
     expect((await post(large)).status).toBe(413)
     expect((await post(new Uint8Array(MAX_ADD_CHECKPOINT_BYTES))).status).toBe(400)
@@ -92,19 +92,19 @@ describe('over http', () => {
     expect(endless).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  test('a caller that hangs up in the middle leaves no line and no count', async () => {
+  test('a caller that disconnects midway is neither logged nor counted', async () => {
     const before = statuses.length
     await new Promise<void>((resolve) => {
       const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
       socket.on('close', () => resolve())
       socket.write('POST /add-checkpoint HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\nold', () => socket.destroy())
     })
-    // The next call comes after the server has seen the end of the first.
+    // The next call arrives after the server has noticed the first disconnect.
     expect((await post('x')).status).toBe(400)
     expect([lines, statuses.length]).toEqual([[], before + 1])
   })
 
-  test('500 without a reason, and a line in the log with it, when the record cannot be written', async () => {
+  test('returns 500 without a reason and logs the reason if the record cannot be written', async () => {
     const broken = {
       addCheckpoint: async () => Promise.reject(new Error('no space left on device')),
       getCheckpoint: async () => ({ status: 404, body: '' }),
@@ -122,7 +122,7 @@ describe('over http', () => {
     await other.close()
   })
 
-  test('a stop ends the connection of the call that it answers', async () => {
+  test('a stop closes the connection of the call that it answers', async () => {
     const begun = Promise.withResolvers<void>()
     const rest = Promise.withResolvers<{ status: number; body: string }>()
     const unused = async () => ({ status: 404, body: '' })
@@ -142,7 +142,7 @@ describe('over http', () => {
     await closed
   })
 
-  test('metrics are on a port of their own', async () => {
+  test('metrics have a separate port', async () => {
     const metrics = await serveMetrics(() => 'text\n', 0)
     expect(await (await fetch(`${metrics.address}/metrics`)).text()).toBe('text\n')
     expect((await fetch(`${metrics.address}/add-checkpoint`, { method: 'POST' })).status).toBe(404)

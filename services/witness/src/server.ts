@@ -6,7 +6,7 @@ import type { Reply, Witness } from './witness.ts'
 
 export type RunningServer = { address: string; close(): Promise<void> }
 
-/** Logs keep a connection each. */
+/** Each log keeps a connection. */
 const MAX_CONNECTIONS = 256
 const LIMITS = {
   headersTimeout: 10_000,
@@ -18,12 +18,13 @@ const LIMITS = {
 
 export type ServeDeps = { witness: Witness; count(status: number): void; log: Log }
 
-/** The witness over http. */
+/** The witness's HTTP server. */
 export function serveWitness(deps: ServeDeps, listen: { host: string; port: number }): Promise<RunningServer> {
   const server = createServer(LIMITS, (request, response) => {
     answer(deps, request)
       .catch((error: unknown): Reply => {
-        // Such as a full disk. Nothing was cosigned; the log asks again. Who hangs up is no fault of ours, and must not fill the log.
+        // For example, a full disk. Nothing was cosigned, and the log retries. Aborted requests are not logged, because callers could fill
+        // the log with them.
         const reason = error instanceof Error ? error.message : 'unknown'
         if (!response.destroyed) deps.log.error({ msg: 'Could not answer', reason })
         return { status: 500, body: 'internal error\n' }
@@ -37,7 +38,7 @@ export function serveWitness(deps: ServeDeps, listen: { host: string; port: numb
   return startServer(server, listen)
 }
 
-/** Metrics, on a port of their own, which the internet never reaches. */
+/** Metrics, on a separate port that must not be public. */
 export function serveMetrics(toText: () => string, port: number): Promise<RunningServer> {
   const server = createServer(LIMITS, (request, response) => {
     const isAsked = request.method === 'GET' && request.url === '/metrics'
@@ -64,7 +65,7 @@ async function answer({ witness }: ServeDeps, request: IncomingMessage): Promise
   return originHash === undefined ? { status: 200, body: 'ok\n' } : witness.getCheckpoint(originHash)
 }
 
-/** Undefined for a body that is too large; the connection stays, for the answer. */
+/** Returns undefined if the body is too large. The connection stays open for the response. */
 async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
   const chunks = { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) }
   try {
@@ -81,7 +82,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, body
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
     ...(isForPages ? { 'access-control-allow-origin': '*' } : {}),
-    // What was not read of a body is not read any more.
+    // Ignores the rest of an unread body.
     ...(request.complete ? {} : { connection: 'close' }),
   })
   response.end(body)

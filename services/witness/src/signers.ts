@@ -3,28 +3,28 @@ import { promisify } from 'node:util'
 import { createNoteKey, type NoteKey, type NoteKeyType } from '@countersign/log'
 import { fromHex, isHex, readMembers, toHex } from '@countersign/protocol'
 
-/** A key of the witness, and how it signs. */
+/** A key of the witness, with its signing function. */
 export type Signer = { key: NoteKey; sign(message: Uint8Array): Promise<Uint8Array> }
 
 const signOnPool = promisify(sign)
 
-/** A seed as PKCS #8 has it (RFC 8410, RFC 9881), and the length of the public key that its SubjectPublicKeyInfo ends in. */
+/** The PKCS #8 prefix of a seed (RFC 8410, RFC 9881), and the length of the public key at the end of its SubjectPublicKeyInfo. */
 const KINDS = {
   'cosignature-ed25519': { prefix: '302e020100300506032b657004220420', length: 32 },
   'cosignature-ml-dsa-44': { prefix: '3034020100300b060960864801650304031104228020', length: 1_312 },
 } as const
 
-/** The text of a new key file: the name, and a seed for each kind of cosignature. */
+/** Creates the text of a key file: the name, and a seed for each kind of cosignature. */
 export function createKeyFile(name: string, random: (length: number) => Uint8Array): string {
   const file = { name, ed25519: toHex(random(32)), mlDsa44: toHex(random(32)) }
-  // A name that cannot be one is refused before anything is written.
+  // Rejects an invalid name before anything is written.
   readSigners(JSON.stringify(file))
   return `${JSON.stringify(file, undefined, 2)}\n`
 }
 
-/** The keys in a key file. What is wrong is said without the text, which is secret. */
+/** Parses a key file. Errors don't quote the text, which is secret. */
 export function readSigners(text: string): Signer[] {
-  const fail = () => new Error('the key file has not exactly name, ed25519 and mlDsa44')
+  const fail = () => new Error('the key file must have exactly name, ed25519 and mlDsa44')
   let file: unknown
   try {
     file = JSON.parse(text)
@@ -45,7 +45,7 @@ function createSigner(name: string, type: keyof typeof KINDS & NoteKeyType, seed
   const privateKey: KeyObject = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
   const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' })
   const key = createNoteKey({ name, type, publicKey: new Uint8Array(spki.subarray(-length)) })
-  // Ed25519 takes less time than the way to another thread and back.
+  // Ed25519 is faster than a round trip to another thread.
   if (type === 'cosignature-ed25519') return { key, sign: async (message) => sign(null, message, privateKey) }
   return { key, sign: (message) => signOnPool(null, message, privateKey) }
 }

@@ -21,7 +21,7 @@ describe('on a disk', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }))
   const path = () => join(folder, hashOrigin(origin))
 
-  test('what was saved is there after a start', async () => {
+  test('saved checkpoints survive a restart', async () => {
     const store = openStore(folder)
     expect(store.latest(hashOrigin(origin))).toBeUndefined()
     store.save(older)
@@ -33,7 +33,7 @@ describe('on a disk', () => {
     expect(await readdir(folder)).toEqual([hashOrigin(origin)])
   })
 
-  test('what a dying process left beside the file is passed over', async () => {
+  test('ignores the temporary file of a killed process', async () => {
     openStore(folder).save(older)
     await writeFile(`${path()}.new`, newer.note.slice(0, 20))
     const store = openStore(folder)
@@ -47,19 +47,19 @@ describe('on a disk', () => {
     ['cut off', older.note.slice(0, 60)],
     ['of another log', older.note.replace(origin, 'other.example')],
     ['no checkpoint', 'a text\n\n— x AAAAAAA=\n'],
-  ])('a file that is %s is not taken for none', async (_, text) => {
+  ])('fails for a file that is %s', async (_, text) => {
     await writeFile(path(), text)
     expect(() => openStore(folder)).toThrow()
   })
 
-  test('a folder that is gone is not made again', () => {
+  test('does not create a missing folder', () => {
     expect(() => openStore(join(folder, 'gone'))).toThrow('ENOENT')
   })
 })
 
 /**
- * A disk that loses power: what was written and not synced may be there or not, and names may still lead to what they led to before the
- * folder was synced. Each file is a list of what it may hold, each name a list of files that it may lead to.
+ * Simulates a disk that loses power: unsynced content may be lost, and names may still point to earlier files until the folder is synced.
+ * Each file is a list of its possible contents, each name a list of its possible files.
  */
 function createWeakDisk(text: string, failAt: number) {
   const folder = '/w'
@@ -73,7 +73,7 @@ function createWeakDisk(text: string, failAt: number) {
     steps += 1
     if (steps === failAt) throw new Error('power failure')
   }
-  // The number of an open file is its place in here.
+  // The number of an open file is its index here.
   const opened: string[] = []
   let open = 0
   const nameOf = (file: number) => opened[file] as string
@@ -89,7 +89,7 @@ function createWeakDisk(text: string, failAt: number) {
     },
     writeFileSync(file: number, content: string) {
       const inode = names.get(nameOf(file))?.now as Inode
-      // Any part of it may get to the disk by itself.
+      // Any part of it may be on disk already.
       inode.durable.push(content.slice(0, content.length / 2), content)
       inode.now = content
       step()
@@ -120,13 +120,13 @@ function createWeakDisk(text: string, failAt: number) {
   return { files, folder, afterFailure, steps: () => steps, countOpen: () => open }
 }
 
-describe('when the power fails', () => {
-  test('at any step the old checkpoint or the new one is left, whole; after the answer only the new one', () => {
+describe('after a power failure', () => {
+  test('at any step the complete old or new checkpoint is left, and after the response only the new one', () => {
     const whole = createWeakDisk(older.note, Number.POSITIVE_INFINITY)
     openStore(whole.folder, whole.files).save(newer)
     expect(whole.afterFailure()).toEqual([newer.note])
     expect(whole.countOpen()).toBe(0)
-    // The folder is synced at the start too.
+    // The folder is also synced at the start.
     expect(whole.steps()).toBe(6)
     for (let failAt = 2; failAt <= whole.steps(); failAt++) {
       const disk = createWeakDisk(older.note, failAt)

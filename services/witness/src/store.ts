@@ -6,30 +6,31 @@ import { type Checkpoint, hashOrigin, parseCheckpoint, parseNote } from '@counte
 export type Store = {
   /** By the SHA-256 of the origin, in hex. */
   latest(originHash: string): Stored | undefined
-  /** Once it has returned, what was saved would survive a power failure. Until then nothing of it may leave the process. */
+  /**
+   * Stores a checkpoint durably. When it returns, the checkpoint survives a power failure. Before that, no cosignature may leave the process.
+   */
   save(stored: Stored): void
 }
 
-/** A checkpoint with the note that it came in. */
+/** A checkpoint and its note. */
 export type Stored = { checkpoint: Checkpoint; note: string }
 
-/** What a store does to files; only tests have others. */
+/** The file operations that a store uses. Tests replace them. */
 export type Files = Pick<
   typeof import('node:fs'),
   'openSync' | 'writeFileSync' | 'fsyncSync' | 'closeSync' | 'renameSync' | 'readFileSync' | 'readdirSync'
 >
 
 /**
- * Opens the folder with one file for each log, which is replaced whole: written beside it, synced, renamed, and the folder synced. A
- * process that dies at any moment leaves the old file or the new one. A file that cannot be read is not taken for none: the witness
- * would take that log for a new one, and could cosign a second history. A save holds up everything else: another thread for each step costs more
- * than it gains.
+ * Opens the folder, which has one file per log. A save writes a temporary file, syncs it, renames it and syncs the folder, so a crash leaves
+ * the old file or the new one. An unreadable file is an error: treated as missing, it would make the log look new, and the witness could
+ * cosign a second history. Saves are synchronous, because a thread for each step would cost more time.
  */
 export function openStore(
   folder: string,
   files: Files = { openSync, writeFileSync, fsyncSync, closeSync, renameSync, readFileSync, readdirSync },
 ): Store {
-  // The folder is made with the key: one that is not there was lost, and with it what the key has cosigned.
+  // The folder was created with the key. If it is missing, the cosigned checkpoints were lost, so this throws.
   syncFile(folder, 'r')
   const latest = new Map<string, Stored>()
   for (const name of files.readdirSync(folder)) {

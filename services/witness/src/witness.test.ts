@@ -19,7 +19,7 @@ import type { Reply, Witness } from './witness.ts'
 const encode = (text: string) => new TextEncoder().encode(text)
 const keys = signers.map(({ key }) => key)
 
-/** The cosignatures of an answer hold below this text. */
+/** Verifies the cosignatures of a response for this text. */
 function assertCosigns(reply: Reply, text: string, count = 2) {
   expect(reply).toMatchObject({ status: 200 })
   const { verified } = openNote(`${toCosigned(text)}${reply.body}`, keys)
@@ -34,7 +34,7 @@ async function createAtFive() {
 }
 
 describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
-  test('200: a first checkpoint, those that continue it, and the same again', async () => {
+  test('200: a first checkpoint, later ones, and a repeated one', async () => {
     const { witness } = await createAtFive()
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 8 })), toText(8))
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 8, size: 8 })), toText(8))
@@ -48,7 +48,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 3 })), toText(3))
   })
 
-  test('409: another old size than the newest, which the body names', async () => {
+  test('409: the old size is not the newest, which the body names', async () => {
     const { witness } = await createAtFive()
     for (const oldSize of [0, 4, 6]) {
       const reply = await witness.addCheckpoint(toBody({ oldSize, size: 8 }))
@@ -58,7 +58,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     expect(fresh).toEqual({ status: 409, body: '0\n', type: 'text/x.tlog.size' })
   })
 
-  test('409: a replayed request that was answered before', async () => {
+  test('409: a replayed request', async () => {
     const { witness, store } = await createAtFive()
     const body = toBody({ oldSize: 5, size: 8 })
     await witness.addCheckpoint(body)
@@ -70,7 +70,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
   test.each([
     ['a history that forks below what was cosigned', { oldSize: 5, size: 8, history: 'fork' }],
     ['another root of the same size', { oldSize: 5, size: 5, history: 'fork' }],
-  ])('422: %s; the record stays, and the log line has the evidence', async (_, step) => {
+  ])('422: %s; keeps the record and logs the evidence', async (_, step) => {
     const { witness, store, lines } = await createAtFive()
     const before = store.latest(hashOrigin(origin))
     expect(await witness.addCheckpoint(toBody(step))).toMatchObject({ status: 422 })
@@ -94,7 +94,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     expect(store.latest(hashOrigin(origin))?.checkpoint.size).toBe(5)
   })
 
-  test('422: only two roots of one size are a fork, and the line has both; a proof that does not hold may be anybody’s', async () => {
+  test('422: only two roots of one size are a fork, logged with both; an invalid proof is no evidence', async () => {
     let forks = 0
     const { witness, lines } = createTestWitness({ onFork: () => forks++ })
     await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))
@@ -106,7 +106,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     expect(forks).toBe(1)
   })
 
-  test('422: what is refused is logged once, however often and in what form strangers repeat it; what is new always is', async () => {
+  test('422: logs a repeated refusal once, in any form, and every new one', async () => {
     const { witness, lines } = await createAtFive()
     const forked = toRequest({ oldSize: 5, size: 5, history: 'b' })
     const twice = `${forked}${forked.split('\n').at(-2)}\n`
@@ -119,7 +119,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     expect(lines.map(({ size }) => size)).toEqual([5, 9])
   })
 
-  test('422: a proof from nothing, and another root of the empty tree', async () => {
+  test('422: a proof from nothing, and a wrong root of the empty tree', async () => {
     const { witness, store } = createTestWitness()
     const proof = toRequest({ oldSize: 0, size: 5 }).replace('old 0\n', `old 0\n${'A'.repeat(43)}=\n`)
     expect(await witness.addCheckpoint(encode(proof))).toMatchObject({ status: 422 })
@@ -129,7 +129,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     expect(store.latest(hashOrigin(origin))).toBeUndefined()
   })
 
-  test('404: a log that is not known, whoever signed it', async () => {
+  test('404: an unknown log with any signature', async () => {
     const { witness } = createTestWitness()
     const text = toText(5).replace(origin, 'other.example')
     const checkpoint = signNote(text, [log, createSigner('other.example')])
@@ -175,22 +175,22 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     expect(store.latest(hashOrigin(origin))).toBeUndefined()
   })
 
-  test('400: bytes that are no text', async () => {
+  test('400: bytes that are not text', async () => {
     expect(await createTestWitness().witness.addCheckpoint(Uint8Array.of(0xff, 0xfe))).toMatchObject({ status: 400 })
   })
 
-  test('extension lines are cosigned by Ed25519, which covers them, and not by ML-DSA-44', async () => {
+  test('Ed25519 cosigns extension lines, which it covers, and ML-DSA-44 does not', async () => {
     const { witness, store } = createTestWitness()
     const text = `${toText(5)}an extension\n`
     const body = encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint: toCosigned(text) }))
     assertCosigns(await witness.addCheckpoint(body), text, 1)
-    // After a start, of what was stored.
+    // After a restart, from the stored checkpoint.
     const restarted = createTestWitness({ store })
     const { body: cosigned } = await restarted.witness.getCheckpoint(hashOrigin(origin))
     expect(openNote(cosigned, [log.key, ...keys]).verified).toHaveLength(2)
   })
 
-  test('lines of strangers are neither answered nor kept, and of the log one', async () => {
+  test('neither returns nor stores signatures of unknown keys, and only one of the log', async () => {
     const { witness, store } = createTestWitness()
     const checkpoint = signNote(toText(5), [createSigner('stranger'), log, log, log])
     await witness.addCheckpoint(encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint })))
@@ -199,7 +199,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
 })
 
 describe('the record', () => {
-  test('nothing is signed before it is saved, and nothing answered if it cannot be', async () => {
+  test('signs only after saving, and returns nothing if saving fails', async () => {
     const events: string[] = []
     const memory = createMemoryStore()
     const store = {
@@ -229,7 +229,7 @@ describe('the record', () => {
     expect(events).toHaveLength(3)
   })
 
-  test('of two histories that come at once, one is cosigned', async () => {
+  test('cosigns one of two concurrent histories', async () => {
     for (let round = 0; round < 8; round++) {
       const { witness, store } = createTestWitness()
       const steps = ['a', 'b', 'a', 'b'].map((history) => ({ oldSize: 0, size: 1 + round, history }))
@@ -247,7 +247,7 @@ describe('the record', () => {
     expect(store.latest(hashOrigin(origin))?.checkpoint.size).toBe(20)
   })
 
-  test('strangers who ask without end do not hold up the log: their signatures are made once, beside it', async () => {
+  test('endless requests of other callers do not delay the log, because their signatures are shared', async () => {
     let asked = 0
     const slow = signers.map((signer) => ({
       ...signer,
@@ -266,7 +266,7 @@ describe('the record', () => {
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }), only), toText(8), 1)
   })
 
-  test('a log that fails does not hold up the next call', async () => {
+  test('a failed call does not delay the next one', async () => {
     const memory = createMemoryStore()
     let isFull = true
     const save = (stored: Stored) => {
@@ -283,17 +283,17 @@ describe('the record', () => {
 describe('for monitors', () => {
   const get = (witness: Witness, name = origin) => witness.getCheckpoint(hashOrigin(name))
 
-  test('the newest checkpoint is served with the signatures of the log and of the witness', async () => {
+  test('serves the newest checkpoint with the signatures of the log and the witness', async () => {
     const { witness, store } = await createAtFive()
     const { status, body } = await get(witness)
     expect(status).toBe(200)
     expect(openNote(body, [log.key, ...keys]).verified).toHaveLength(3)
-    // After a start there is only what was stored.
+    // After a restart there is only the stored checkpoint.
     const restarted = createTestWitness({ store })
     expect(parseNote((await get(restarted.witness)).body).text).toBe(toText(5))
   })
 
-  test('every kind of cosignature is there, though the log wanted Ed25519 alone', async () => {
+  test('has every kind of cosignature, even if the log requested only Ed25519', async () => {
     const { witness } = await createAtFive()
     const answer = await witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }), { isEd25519Only: true })
     assertCosigns(answer, toText(8), 1)
@@ -302,7 +302,7 @@ describe('for monitors', () => {
     expect(openNote(body, [log.key, ...keys]).verified).toHaveLength(3)
   })
 
-  test('a cosignature for monitors that is a minute old is made again, with the current time', async () => {
+  test('renews a cosignature for monitors after a minute, with the current time', async () => {
     let now = NOW_S * 1_000
     const { witness } = createTestWitness({ clock: { now: () => now } })
     await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))
@@ -314,7 +314,7 @@ describe('for monitors', () => {
     expect(await readTimes()).toEqual([NOW_S + 60, NOW_S + 60])
   })
 
-  test('404 for a log that is not known, or has sent nothing', async () => {
+  test('returns 404 for a log that is unknown or has sent nothing', async () => {
     const { witness } = createTestWitness()
     expect(await get(witness)).toMatchObject({ status: 404 })
     expect(await get(witness, 'other.example')).toMatchObject({ status: 404 })
@@ -361,7 +361,7 @@ describe('statements', () => {
   })
 })
 
-test('the key file is not in what is logged or answered', async () => {
+test('logs and responses do not contain the key file', async () => {
   const { witness, lines } = await createAtFive()
   const reply = await witness.addCheckpoint(toBody({ oldSize: 5, size: 8, history: 'fork' }))
   const { ed25519: seed } = JSON.parse(keyFile) as { ed25519: string }

@@ -29,14 +29,14 @@ export type Reply = {
   status: number
   body: string
   type?: string
-  /** Pages of any site may read it. */
+  /** Whether pages of any origin may read the response. */
   isForPages?: boolean
 }
 
 export type Witness = {
-  /** The one call of c2sp.org/tlog-witness. With `isEd25519Only` nothing else is signed: ML-DSA-44 takes ten times as long. */
+  /** The `add-checkpoint` call of c2sp.org/tlog-witness. `isEd25519Only` omits ML-DSA-44, which takes ten times as long. */
   addCheckpoint(body: Uint8Array, options?: CosignOptions): Promise<Reply>
-  /** The newest checkpoint of the log whose origin has this SHA-256, cosigned: for monitors. */
+  /** Returns the newest checkpoint of the log whose origin has this SHA-256, with cosignatures, for monitors. */
   getCheckpoint(originHash: string): Promise<Reply>
   /** Returns this witness's signed statement about a log (`log-v1.md` §4), for every origin, even one that it does not accept. */
   getStatement(question: Pick<WitnessStatement, 'originHash' | 'nonce'>): Promise<Reply>
@@ -50,26 +50,28 @@ export type WitnessDeps = {
   signers: readonly Signer[]
   clock: { now(): number }
   log: Log
-  /** A log signed two trees of one size. */
+  /** Called when a log has signed two trees of one size. */
   onFork?: (() => void) | undefined
 }
 
-/** Enough of a checkpoint that forks, with its signature, to show it to others. */
+/** The logged part of a forking checkpoint. It is long enough to include the signature as evidence. */
 const MAX_LOGGED_NOTE = 8_192
-/** Of each log: so many of those refused are known again. Anybody may repeat what a log signed, but nobody else can sign more. */
+/**
+ * Remembered refusals per log, so that each is logged once. Anyone can send a signed checkpoint again, but only the log can sign a new one.
+ */
 const MAX_REFUSED = 64
-/** How old a cosignature for monitors may be. */
+/** Maximum age of a cosignature for monitors. */
 const MAX_AGE_MS = 60_000
 
 /**
- * Cosigns what continues what it has seen, and nothing else. The statuses are those of the specification as of July 2026. A call is judged
- * and recorded without a pause, so that between the check and the record nothing changes.
+ * Cosigns a checkpoint only if it continues the last one. The statuses follow the specification as of July 2026. Checking and recording are
+ * synchronous, so no other call can come between them.
  */
 export function createWitness({ logs, store, signers, clock, log, onFork = () => {} }: WitnessDeps): Witness {
   const { key, sign } = signers.find((signer) => signer.key.type === 'cosignature-ed25519') as Signer
-  /** By origin: what is recorded, with every kind of cosignature, for monitors. */
+  /** By origin: the recorded checkpoint with all kinds of cosignatures, for monitors. */
   const cosigned = new Map<string, { note: string; atMs: number; whole: Promise<Note> }>()
-  /** By origin: checkpoints that were refused, and logged. */
+  /** By origin: refused checkpoints that were logged. */
   const refused = new Map<string, Set<string>>()
 
   async function addCheckpoint(body: Uint8Array, options: CosignOptions): Promise<Reply> {
@@ -77,18 +79,18 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     const note = parseNote(request.checkpoint)
     const checkpoint = parseCheckpoint(note.text)
     const keys = logs.get(checkpoint.origin)
-    if (keys === undefined) return refuse(404, 'this log is not known here')
-    // By OpenSSL, which takes a tenth of the time of the protocol's own check, and needs no compiled library beside Node.
+    if (keys === undefined) return refuse(404, 'unknown log')
+    // OpenSSL takes a tenth of the time of the protocol's own check, and needs no compiled library in addition to Node.
     const { verified } = openNote(note, keys, isSignatureByOpenSsl)
-    // Lines of strangers are not kept, nor a second one of the same key.
+    // Drops signatures of unknown keys and duplicates.
     const own = { text: note.text, signatures: [...new Map(verified.map((one) => [one.key, one.signature])).values()] }
-    const refusal = judge({ ...request, own, checkpoint })
+    const refusal = checkAndRecord({ ...request, own, checkpoint })
     if (refusal !== undefined) return refusal
     return { status: 200, body: formatSignatureLines(await cosign(checkpoint, own, options)) }
   }
 
-  /** Undefined for what is recorded, and may be signed. */
-  function judge(request: {
+  /** Checks a request and records its checkpoint. Returns undefined if it may be cosigned. */
+  function checkAndRecord(request: {
     oldSize: number
     proof: readonly Uint8Array[]
     own: Note
@@ -96,8 +98,8 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
   }): Reply | undefined {
     const { oldSize, proof, own, checkpoint } = request
     const { origin, size, root } = checkpoint
-    if (oldSize > size) return refuse(400, 'the old size is larger than that of the checkpoint')
-    if (size === 0 && !equalBytes(root, emptyRoot)) return refuse(422, 'another root of the empty tree')
+    if (oldSize > size) return refuse(400, 'the old size is larger than the size of the checkpoint')
+    if (size === 0 && !equalBytes(root, emptyRoot)) return refuse(422, 'wrong root of the empty tree')
     const recorded = store.latest(hashOrigin(origin))
     const latest = recorded?.checkpoint
     const latestSize = latest?.size ?? 0
@@ -106,7 +108,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
       assertConsistency({ oldSize, oldRoot: latest?.root ?? emptyRoot, size, root, proof })
     } catch (error) {
       if (!(error instanceof LogError)) throw error
-      // The log itself signed both. A proof that does not hold may be anybody's.
+      // The log signed both roots, so this is a fork. An invalid proof is no evidence, because anyone can send one.
       const isFork = latest?.size === size && !equalBytes(latest.root, root)
       if (isFork) onFork()
       if (isNew(own, origin)) {
@@ -118,7 +120,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
       }
       return refuse(422, 'the checkpoint does not continue the one before')
     }
-    // First the record, then the signature: what is signed exists nowhere before the record would survive a power failure.
+    // Records before signing, so that no cosignature exists for a checkpoint that a power failure could lose.
     if (latest === undefined || size > latest.size) store.save({ checkpoint, note: formatNote(own) })
     return undefined
   }
@@ -140,13 +142,15 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     const time = { timestampS: Math.floor(clock.now() / 1000) }
     // ML-DSA-44 does not cover extension lines.
     const isWhole = !isEd25519Only && extensions.length === 0
-    const able = signers.filter(({ key }) => key.type === 'cosignature-ed25519' || isWhole)
+    const usable = signers.filter(({ key }) => key.type === 'cosignature-ed25519' || isWhole)
     return Promise.all(
-      able.map(async ({ key, sign }) => toNoteSignature(key, await sign(toSignedMessage(key, note.text, time)), time)),
+      usable.map(async ({ key, sign }) =>
+        toNoteSignature(key, await sign(toSignedMessage(key, note.text, time)), time),
+      ),
     )
   }
 
-  /** Made when somebody asks, once for all who do. */
+  /** Cosigns on request. Concurrent callers share the result. */
   function cosignForMonitors({ checkpoint, note }: Stored): Promise<Note> {
     const known = cosigned.get(checkpoint.origin)
     if (known?.note === note && clock.now() - known.atMs < MAX_AGE_MS) return known.whole
@@ -155,7 +159,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
       ...own,
       signatures: [...own.signatures, ...signatures],
     }))
-    // Who asks next has it tried again.
+    // The next caller retries.
     whole.catch(() => cosigned.delete(checkpoint.origin))
     cosigned.set(checkpoint.origin, { note, atMs: clock.now(), whole })
     return whole
@@ -171,7 +175,7 @@ export function createWitness({ logs, store, signers, clock, log, onFork = () =>
     },
     async getCheckpoint(originHash) {
       const stored = store.latest(originHash)
-      if (stored === undefined) return refuse(404, 'there is no checkpoint of such a log')
+      if (stored === undefined) return refuse(404, 'no checkpoint of this log')
       return { status: 200, body: formatNote(await cosignForMonitors(stored)) }
     },
     async getStatement({ originHash, nonce }) {

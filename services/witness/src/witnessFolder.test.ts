@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { onSync } from '../../../packages/service/test/onSync.ts'
 import { keyFile } from '../test/witness.ts'
-import { holdFolder } from './holdFolder.ts'
+import { lockFolder } from './lockFolder.ts'
 import { createWitnessFolder, toKeyPath, toStorePath } from './witnessFolder.ts'
 
 let parent: string
@@ -15,19 +15,19 @@ beforeEach(async () => {
 })
 afterEach(() => rm(parent, { recursive: true }))
 
-test('the key is for its owner alone, is never overwritten, and one process has the folder at a time', async () => {
+test('only the owner can read the key, it is never overwritten, and one process at a time uses the folder', async () => {
   await createWitnessFolder(folder, keyFile)
   expect((await stat(toKeyPath(folder))).mode & 0o777).toBe(0o600)
   expect(await readdir(toStorePath(folder))).toEqual([])
-  await expect(createWitnessFolder(folder, 'another key')).rejects.toThrow('is there already')
+  await expect(createWitnessFolder(folder, 'another key')).rejects.toThrow('already exists')
   expect(await readFile(toKeyPath(folder), 'utf8')).toBe(keyFile)
-  const letGo = await holdFolder(folder)
-  await expect(holdFolder(folder)).rejects.toThrow('another process')
-  await letGo()
-  await (await holdFolder(folder))()
+  const unlock = await lockFolder(folder)
+  await expect(lockFolder(folder)).rejects.toThrow('another process')
+  await unlock()
+  await (await lockFolder(folder))()
 })
 
-test('whenever the power fails there is no key or a whole one, and the next try makes what is missing', async () => {
+test('after a power failure there is a complete key or none, and the next try creates what is missing', async () => {
   let failAt = Number.POSITIVE_INFINITY
   let synced: number[] = []
   await onSync(async (path) => {
@@ -45,7 +45,7 @@ test('whenever the power fails there is no key or a whole one, and the next try 
     await expect(createWitnessFolder(cut, keyFile)).rejects.toThrow('power failure')
     failAt = Number.POSITIVE_INFINITY
     const key = await stat(toKeyPath(cut)).catch(() => undefined)
-    // Of bytes that were not synced any part may be lost.
+    // Any part of unsynced bytes may be lost.
     if (key !== undefined) expect(synced).toContain(key.ino)
     else await createWitnessFolder(cut, keyFile)
     expect(await readFile(toKeyPath(cut), 'utf8')).toBe(keyFile)
@@ -53,9 +53,9 @@ test('whenever the power fails there is no key or a whole one, and the next try 
   }
 })
 
-test('beside a key whose checkpoints were lost no folder for new ones is made', async () => {
+test('does not create a folder for checkpoints next to a key whose checkpoints were lost', async () => {
   await createWitnessFolder(folder, keyFile)
   await rm(toStorePath(folder), { recursive: true })
-  await expect(createWitnessFolder(folder, keyFile)).rejects.toThrow('is there already')
+  await expect(createWitnessFolder(folder, keyFile)).rejects.toThrow('already exists')
   expect(await readdir(folder)).toEqual(['key.json'])
 })

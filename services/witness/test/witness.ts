@@ -13,7 +13,7 @@ export const NOW_S = 1_800_000_000
 
 export type LoggedLine = Parameters<WitnessDeps['log']['warn']>[0]
 
-/** A witness whose record is in memory; `save` can be replaced. */
+/** A witness with its record in memory. `save` can be replaced. */
 export function createTestWitness(deps: Partial<WitnessDeps> = {}) {
   const lines: LoggedLine[] = []
   const add = (line: LoggedLine) => void lines.push(line)
@@ -40,7 +40,7 @@ export function createMemoryStore(): Store & { saved: Map<string, Stored> } {
 
 export type Step = { oldSize: number; size: number; history?: string }
 
-/** A request of the log, from one size of a history to another. */
+/** A log's request to move from one size of a history to another. */
 export function toRequest({ oldSize, size, history = '' }: Step): string {
   const proof =
     oldSize > size || oldSize === 0

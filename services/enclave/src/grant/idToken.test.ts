@@ -45,7 +45,7 @@ beforeAll(async () => {
   }
   pairs.rsa = await make('RS256')
   pairs.rsaOther = await make('RS256')
-  // jose makes none this short.
+  // jose creates none this short.
   pairs.rsa1024 = generateKeyPairSync('rsa', { modulusLength: 1024 })
   pairs['P-256'] = await make('ES256')
   pairs['P-384'] = await make('ES384')
@@ -102,7 +102,7 @@ function toNonce(secret: Uint8Array): string {
   return createHash('sha256').update('countersign/login/v1\0').update(secret).digest('base64url')
 }
 
-/** What a good token claims, with any claim changed; `undefined` leaves it out. */
+/** The claims of a valid token, with changes. `undefined` removes a claim. */
 function claims(changes: Members = {}): Members {
   return {
     iss: issuer.issuer,
@@ -119,7 +119,7 @@ function claims(changes: Members = {}): Members {
 const base64url = (data: string | Uint8Array) => Buffer.from(data).toString('base64url')
 const RS256 = { alg: 'RS256', kid: 'rsa', typ: 'JWT' }
 
-/** Signed by Node itself and over any text, so that what jose would not write can be tried on it. */
+/** Signed by Node over any text, so that tests can use tokens that jose would not create. */
 function signText(header: string, payload: string, key: KeyObject, alg = 'RS256'): string {
   const input = `${base64url(header)}.${base64url(payload)}`
   const options: SignKeyObjectInput = { key, dsaEncoding: 'ieee-p1363' }
@@ -131,7 +131,7 @@ function signText(header: string, payload: string, key: KeyObject, alg = 'RS256'
   return `${input}.${base64url(sign(hash, Buffer.from(input), options))}`
 }
 
-/** A token signed with the issuer's RSA key as RS256, whatever its header says. */
+/** A token signed with the issuer's RSA key as RS256, regardless of its header. */
 function token(payload: Members = claims(), header: Members = RS256, key = pairs.rsa.privateKey): string {
   return signText(JSON.stringify(header), JSON.stringify(payload), key)
 }
@@ -141,7 +141,7 @@ function hmacToken(header: Members, secret: string | Uint8Array): string {
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
 }
 
-/** The parts of a good token, some exchanged. */
+/** The parts of a valid token, some replaced. */
 function splice(changes: { header?: string; payload?: string; signature?: string }): string {
   const [header = '', payload = '', signature = ''] = token().split('.')
   const parts = { header, payload, signature, ...changes }
@@ -150,7 +150,7 @@ function splice(changes: { header?: string; payload?: string; signature?: string
 
 const partOf = (text: string, index: number) => text.split('.')[index] ?? ''
 
-/** A good payload as text, with more text before its first member. */
+/** A valid payload as text, with additional text before its first member. */
 const payloadWith = (members: string) => `{${members},${JSON.stringify(claims()).slice(1)}`
 
 async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
@@ -164,7 +164,7 @@ async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
 
 const EC_ALGORITHMS = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const
 
-describe('a good token', () => {
+describe('a valid token', () => {
   test.each([
     ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'].map((alg) => [alg, 'rsa', 'rsa'] as const),
     ...Object.entries(EC_ALGORITHMS).map(([alg, name]) => [alg, name, name.replace('P-', 'p')] as const),
@@ -192,7 +192,7 @@ describe('a good token', () => {
   test.each([
     [-600, -600],
     [5, 0],
-  ])('issued %i s from now: as of then, and not later than now', async (fromNowS, expectedS) => {
+  ])('issued %i s from now: dated then, but not later than now', async (fromNowS, expectedS) => {
     const idToken = token(claims({ iat: NOW_S + fromNowS }))
     const { issuedAt } = await createVerifier().verify({ idToken, loginSecret: SECRET })
     expect(issuedAt).toBe(1000 * (NOW_S + expectedS))
@@ -220,7 +220,7 @@ describe('a good token', () => {
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toHaveProperty('subject')
   })
 
-  test('one issuer with two audiences: azp tells which one is meant, and must be one of ours', async () => {
+  test('one issuer with two audiences: azp selects one, which must be configured', async () => {
     const pinned = { issuer: issuer.issuer, jwksOrigin: issuer.issuer }
     const issuers = ['a', 'b'].map((audience) => ({ ...pinned, audience }))
     const outcome = (changes: Members) =>
@@ -234,7 +234,7 @@ describe('a good token', () => {
   })
 })
 
-describe('a bad token', () => {
+describe('an invalid token', () => {
   type Case = [name: string, fault: IdTokenFault, idToken: () => string | Promise<string>, secret?: Uint8Array]
 
   const cases: Case[] = [
@@ -457,7 +457,7 @@ describe('a bad token', () => {
     return token(claims(), { ...RS256, jwk }, pairs.rsaOther.privateKey)
   }
 
-  /** 256 bytes end in a character of which only two bits count. */
+  /** 256 bytes end with a character of which only two bits count. */
   function withStrayBits(): string {
     const good = token()
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -466,7 +466,7 @@ describe('a bad token', () => {
 
   const es256Input = () => `${base64url('{"alg":"ES256","kid":"p256"}')}.${base64url(JSON.stringify(claims()))}`
 
-  /** CVE-2022-21449: r = s = 0 passed everywhere in some libraries. */
+  /** CVE-2022-21449: some libraries accepted r = s = 0 for everything. */
   const signZeros = () => `${es256Input()}.${base64url(new Uint8Array(64))}`
 
   function signDer(): string {
@@ -479,37 +479,37 @@ describe('a bad token', () => {
     expect(await outcomeOf(verifier.verify({ idToken: await idToken(), loginSecret: secret }))).toBe(
       `id_token_invalid: ${fault}`,
     )
-    // Whatever was refused burnt no nonce.
+    // A rejected token uses up no nonce.
     expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toHaveProperty('subject')
   })
 
-  test('iat before the boot, however little: the boot before may have taken the token', async () => {
+  test('rejects iat before the boot by any amount, because the earlier boot may have accepted the token', async () => {
     const verifier = createVerifier({ bootedAt: NOW_S * 1000 + 1 })
     clock.advance(1000)
     const idToken = token(claims({ iat: NOW_S }))
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toBe('id_token_invalid: iat')
   })
 
-  test('something else than a string', async () => {
+  test('rejects values other than strings', async () => {
     const idToken = [token()] as unknown as string
     expect(await outcomeOf(createVerifier().verify({ idToken, loginSecret: SECRET }))).toBe(
       'id_token_invalid: malformed',
     )
   })
 
-  test('an unknown issuer is refused without asking any issuer for keys', async () => {
+  test('rejects an unknown issuer without requesting keys', async () => {
     const idToken = token(claims({ iss: 'https://other.example' }))
     await outcomeOf(createVerifier().verify({ idToken, loginSecret: SECRET }))
     expect([...issuer.requests, ...second.requests]).toEqual([])
   })
 
-  test('only the issuer that the token names is asked for keys', async () => {
+  test('requests keys only from the issuer that the token names', async () => {
     await createVerifier().verify({ idToken: token(), loginSecret: SECRET })
     expect(issuer.requests).toHaveLength(2)
     expect(second.requests).toEqual([])
   })
 
-  test('an error repeats nothing of the token, and has no cause that would', async () => {
+  test('an error quotes nothing of the token and has no cause', async () => {
     for (const [name, , idToken, secret = SECRET] of cases) {
       const text = await idToken()
       const error: unknown = await createVerifier()
@@ -529,7 +529,7 @@ describe('the time', () => {
     const time = createTime({ clock, elapsedMs: () => 0 })
     return { time, verifier: createVerifier({ time }) }
   }
-  /** As the issuer's server would, at that time. */
+  /** A response of the issuer's server at that time. */
   const answerAt = (fake: FakeIssuer, nowS: number) => {
     for (const [path, value] of [
       [DISCOVERY_PATH, () => ({ issuer: fake.issuer, jwks_uri: fake.issuer + JWKS_PATH })],
@@ -542,7 +542,7 @@ describe('the time', () => {
     }
   }
 
-  test('nothing is verified, and no nonce taken, before it is known', async () => {
+  test('verifies nothing and uses up no nonce before it is known', async () => {
     const { time, verifier } = create(NOW_S)
     expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toBe('time_unknown')
     expect(issuer.requests).toEqual([])
@@ -550,7 +550,7 @@ describe('the time', () => {
     expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toHaveProperty('subject')
   })
 
-  test('is the oldest Date among the answers of the issuers, of which one at least must answer', async () => {
+  test('is the oldest Date of the issuers’ responses, of which at least one is needed', async () => {
     const { verifier } = create(NOW_S)
     answerAt(issuer, NOW_S + 50)
     answerAt(second, NOW_S + 40)
@@ -561,7 +561,7 @@ describe('the time', () => {
     expect(await outcomeOf(verifier.fetchDate())).toBe('issuer_unavailable: unreachable')
   })
 
-  test('an issuer that is down at the start keeps only its own users out, until it is back', async () => {
+  test('an issuer that is down at the start affects only its own users', async () => {
     const { time, verifier } = create(NOW_S)
     await issuer.goDown()
     answerAt(second, NOW_S)
@@ -578,7 +578,7 @@ describe('the time', () => {
     expect(await verifier.verify(later)).toMatchObject({ issuer: issuer.issuer })
   })
 
-  test('a clock set back by a year revives no token', async () => {
+  test('a clock set back by a year makes no token valid again', async () => {
     const { time, verifier } = create(NOW_S)
     answerAt(issuer, NOW_S + YEAR_S)
     answerAt(second, NOW_S + YEAR_S)
@@ -586,14 +586,14 @@ describe('the time', () => {
     expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toBe('id_token_invalid: exp')
   })
 
-  test('what a token says when it was issued is certain, and raises it', async () => {
+  test('a token’s time of issue raises it', async () => {
     const { time, verifier } = create(NOW_S)
     time.learn(NOW_S * 1000)
     await verifier.verify({ idToken: token(claims({ iat: NOW_S + 5 })), loginSecret: SECRET })
     expect(time.floor()).toBe((NOW_S + 5) * 1000)
   })
 
-  test('a token that is refused raises nothing', async () => {
+  test('a rejected token does not raise it', async () => {
     const { time, verifier } = create(NOW_S)
     time.learn(NOW_S * 1000)
     await outcomeOf(verifier.verify({ idToken: token(claims({ iat: NOW_S + 6 })), loginSecret: SECRET }))
@@ -602,7 +602,7 @@ describe('the time', () => {
   })
 
   test.each(['', 'yesterday', '2026-01-01T00:00:00Z', 'Thursday, 01-Jan-26 00:00:00 GMT'])(
-    'an answer whose Date is %j tells none',
+    'ignores a Date of %j',
     async (date) => {
       const { verifier } = create(NOW_S)
       for (const fake of [issuer, second]) {
@@ -618,28 +618,28 @@ describe('the time', () => {
 })
 
 describe('a token used twice', () => {
-  test('is refused', async () => {
+  test('is rejected', async () => {
     const verifier = createVerifier()
     const idToken = token()
     await verifier.verify({ idToken, loginSecret: SECRET })
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toBe('id_token_replayed')
   })
 
-  test('is taken by another enclave, which has a list of its own', async () => {
+  test('is accepted by another enclave, which has a separate list', async () => {
     const idToken = token()
     for (const verifier of [createVerifier(), createVerifier()]) {
       expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toHaveProperty('subject')
     }
   })
 
-  test('is refused in another spelling: the nonce counts, not the text', async () => {
+  test('is rejected in another spelling: the nonce counts, not the text', async () => {
     const verifier = createVerifier()
     await verifier.verify({ idToken: token(), loginSecret: SECRET })
     const again = token(claims({ iat: NOW_S - 1, jti: 'x' }), { ...RS256, alg: 'RS256', typ: undefined })
     expect(await outcomeOf(verifier.verify({ idToken: again, loginSecret: SECRET }))).toBe('id_token_replayed')
   })
 
-  test('at once: exactly one of ten passes, with the keys cached or not', async () => {
+  test('concurrently: exactly one of ten is accepted, with and without cached keys', async () => {
     for (const isWarm of [false, true]) {
       const verifier = createVerifier()
       const other = new Uint8Array(32).fill(9)
@@ -652,7 +652,7 @@ describe('a token used twice', () => {
     }
   })
 
-  test('is refused for as long as it lives: first as used, then as too old', async () => {
+  test('is rejected for its whole lifetime: first as used, then as too old', async () => {
     const verifier = createVerifier()
     const idToken = token(claims({ iat: NOW_S + 5 }))
     const again = () => outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))
@@ -663,7 +663,7 @@ describe('a token used twice', () => {
     expect(await again()).toBe('id_token_invalid: iat')
   })
 
-  test('is refused after its nonce was forgotten, even if the clock is set back', async () => {
+  test('is rejected after its nonce was deleted, even if the clock is set back', async () => {
     const verifier = createVerifier()
     const idToken = token()
     await verifier.verify({ idToken, loginSecret: SECRET })
@@ -675,16 +675,16 @@ describe('a token used twice', () => {
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toBe('id_token_invalid: iat')
   })
 
-  test('its nonce is forgotten once no token of that time could pass: memory is bounded', async () => {
+  test('its nonce is deleted once no token of that time could be accepted, which limits memory', async () => {
     const verifier = createVerifier()
     await verifier.verify({ idToken: token(), loginSecret: SECRET })
     clock.advance(601_000)
-    // A new sign-in with the same secret, which only the issuer can have granted anew.
+    // A new sign-in with the same secret, which only the issuer can have confirmed.
     const idToken = token(claims({ iat: NOW_S + 601 }))
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toHaveProperty('subject')
   })
 
-  test('a refused token burns nothing, and a token can pass after its issuer comes back', async () => {
+  test('a rejected token uses up nothing, and a token is accepted after its issuer comes back', async () => {
     await issuer.goDown()
     const verifier = createVerifier()
     const idToken = token()
@@ -694,9 +694,9 @@ describe('a token used twice', () => {
   })
 })
 
-describe('keys that change', () => {
+describe('key changes', () => {
   let sequence = 0
-  /** A good token of its own login, at the clock's time. */
+  /** A valid token of a separate login, at the clock's time. */
   async function signIn(verifier: ReturnType<typeof createVerifier>, header: Members, key: KeyObject) {
     const loginSecret = createHash('sha256').update(String(sequence++)).digest()
     const iat = Math.floor(clock.now() / 1000)
@@ -704,7 +704,7 @@ describe('keys that change', () => {
     return outcomeOf(verifier.verify({ idToken, loginSecret }))
   }
 
-  test('a new kid is found without waiting for the cache to end', async () => {
+  test('finds a new kid before the cache expires', async () => {
     const verifier = createVerifier()
     expect(await signIn(verifier, RS256, pairs.rsa.privateKey)).toHaveProperty('subject')
     issuer.keys = [await toJwk('rsaOther', 'new')]
@@ -713,7 +713,7 @@ describe('keys that change', () => {
     expect(await signIn(verifier, RS256, pairs.rsa.privateKey)).toBe('id_token_invalid: kid')
   })
 
-  test('cached keys serve while the issuer is down, for 24 hours', async () => {
+  test('uses cached keys for 24 hours while the issuer is down', async () => {
     const verifier = createVerifier()
     await signIn(verifier, RS256, pairs.rsa.privateKey)
     await issuer.goDown()
@@ -723,7 +723,7 @@ describe('keys that change', () => {
     expect(await signIn(verifier, RS256, pairs.rsa.privateKey)).toBe('issuer_unavailable: unreachable')
   })
 
-  test('an issuer that does not answer keeps a sign-in no longer than the time limit', async () => {
+  test('a silent issuer delays a sign-in only for the time limit', async () => {
     issuer.answers.set('/keys', () => {})
     const verifier = createVerifier({ timeoutMs: 50 })
     expect(await signIn(verifier, RS256, pairs.rsa.privateKey)).toBe('issuer_unavailable: timeout')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseIssuers } from './issuers.ts'
 
 describe('OIDC_ISSUERS', () => {
-  test('the keys come from the issuer itself, unless it is Google or the entry says otherwise', () => {
+  test('the keys come from the issuer, except for Google or if the entry names another source', () => {
     expect(
       parseIssuers(
         'https://id.example/realms/a=client-1, https://accounts.google.com=1.apps.googleusercontent.com,https://login.example:8443=x=https://keys.example',
@@ -22,7 +22,7 @@ describe('OIDC_ISSUERS', () => {
     })
   })
 
-  test('an issuer is kept to the letter: with a slash it is another issuer', () => {
+  test('an issuer is compared exactly: with a slash it is another issuer', () => {
     const { issuers, faults } = parseIssuers(
       'https://id.example/=a,https://id.example=a,https://accounts.google.com/=a,https://ID.example=a',
     )
@@ -36,7 +36,7 @@ describe('OIDC_ISSUERS', () => {
   })
 
   test.each(['http://127.0.0.1:9000', 'http://[::1]:9000', 'http://localhost:9000'])(
-    'plain http passes on loopback: %s',
+    'accepts http on loopback: %s',
     (issuer) => {
       expect(parseIssuers(`${issuer}=a`)).toEqual({
         issuers: [{ issuer, audience: 'a', jwksOrigin: issuer }],
@@ -45,7 +45,7 @@ describe('OIDC_ISSUERS', () => {
     },
   )
 
-  test('one issuer may have two audiences, and the list comes in the order that the configuration hash wants', () => {
+  test('one issuer may have two audiences, and the list is in the order of the configuration hash', () => {
     const { issuers, faults } = parseIssuers('https://b.example=2,https://b.example=1,https://a.example=3')
     expect(faults).toEqual([])
     expect(issuers.map(({ audience }) => audience)).toEqual(['3', '1', '2'])
@@ -94,7 +94,7 @@ describe('OIDC_ISSUERS', () => {
     expect(parseIssuers(text).faults).toEqual([fault])
   })
 
-  test('every fault is listed at once, and none repeats what was written', () => {
+  test('lists every fault, and none quotes the setting', () => {
     const { faults } = parseIssuers('http://user:secret@a.example=,https://b.example,https://c.example=c=nowhere')
     expect(faults).toHaveLength(4)
     expect(faults.join()).not.toMatch(/secret|example|nowhere/)

@@ -59,11 +59,11 @@ async function faultOf(promise: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** How often the key set was asked for. */
+/** The number of requests for the key set. */
 const countLoads = () => issuer.requests.filter((path) => path === JWKS_PATH).length
 const es256 = (kid: string) => ({ alg: 'ES256', kid })
 
-describe('which keys of a set are taken', () => {
+describe('the usable keys of a set', () => {
   const rsa1024 = () => generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' })
   const secp256k1 = () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).publicKey.export({ format: 'jwk' })
   const x25519 = () => generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' })
@@ -110,7 +110,7 @@ describe('which keys of a set are taken', () => {
     expect(await faultOf(source(es256('one')))).toBe('none')
   })
 
-  test('a kid that two usable keys have names neither', async () => {
+  test('a kid of two usable keys selects neither', async () => {
     issuer.keys = [
       { ...ec, kid: 'one' },
       { ...rsa, kid: 'one' },
@@ -122,7 +122,7 @@ describe('which keys of a set are taken', () => {
     expect(await faultOf(source(es256('two')))).toBe('none')
   })
 
-  test('a kid that one usable and one unusable key have names the usable one', async () => {
+  test('a kid of one usable and one unusable key selects the usable one', async () => {
     issuer.keys = [
       { ...rsa, kid: 'one', use: 'enc' },
       { ...ec, kid: 'one' },
@@ -131,7 +131,7 @@ describe('which keys of a set are taken', () => {
   })
 
   test.each([undefined, '', 'none', 'HS256', 'RS256', 'ES384', 'EdDSA', 'constructor'])(
-    'a P-256 key does not serve %s',
+    'a P-256 key cannot be used for %s',
     async (alg) => {
       expect(await faultOf(createSource()({ kid: 'one', ...(alg === undefined ? {} : { alg }) }))).toBe(
         'id_token_invalid: alg',
@@ -139,14 +139,14 @@ describe('which keys of a set are taken', () => {
     },
   )
 
-  test('RFC 7517 §4.4: a key published for one algorithm does not serve another of its type', async () => {
+  test('RFC 7517 §4.4: a key published for one algorithm cannot be used for another of its type', async () => {
     issuer.keys = [{ ...rsa, kid: 'one', alg: 'RS256' }]
     const source = createSource()
     expect(await faultOf(source({ alg: 'RS256', kid: 'one' }))).toBe('none')
     expect(await faultOf(source({ alg: 'PS256', kid: 'one' }))).toBe('id_token_invalid: alg')
   })
 
-  test.each([undefined, ''])('no kid (%j): refused without asking the issuer', async (kid) => {
+  test.each([undefined, ''])('rejects a missing kid (%j) without a request', async (kid) => {
     expect(await faultOf(createSource()({ alg: 'ES256', ...(kid === undefined ? {} : { kid }) }))).toBe(
       'id_token_invalid: kid',
     )
@@ -154,8 +154,8 @@ describe('which keys of a set are taken', () => {
   })
 })
 
-describe('how the keys are fetched', () => {
-  test('OpenID Connect Discovery §4: a final slash of the issuer is dropped from the address, not from its name', async () => {
+describe('fetching keys', () => {
+  test('OpenID Connect Discovery §4: the URL drops a final slash of the issuer, the name keeps it', async () => {
     issuer.answers.set(DISCOVERY_PATH, (_request, response) =>
       sendJson(response, { issuer: `${issuer.issuer}/`, jwks_uri: issuer.issuer + JWKS_PATH }),
     )
@@ -165,7 +165,7 @@ describe('how the keys are fetched', () => {
     expect(await faultOf(createSource()(es256('one')))).toBe('issuer_unavailable: issuer_mismatch')
   })
 
-  test('an issuer with a path has its configuration below it', async () => {
+  test('the configuration of an issuer with a path is below the path', async () => {
     const pinned = { issuer: `${issuer.issuer}/realms/a`, jwksOrigin: issuer.issuer }
     issuer.answers.set(`/realms/a${DISCOVERY_PATH}`, (_request, response) =>
       sendJson(response, { issuer: pinned.issuer, jwks_uri: issuer.issuer + JWKS_PATH }),
@@ -173,7 +173,7 @@ describe('how the keys are fetched', () => {
     expect(await faultOf(createSource({ issuer: pinned })(es256('one')))).toBe('none')
   })
 
-  test('keys on another origin are taken if that origin is pinned', async () => {
+  test('accepts keys on another origin if that origin is pinned', async () => {
     issuer.answers.set(DISCOVERY_PATH, (_request, response) =>
       sendJson(response, { issuer: issuer.issuer, jwks_uri: other.issuer + JWKS_PATH }),
     )
@@ -183,7 +183,7 @@ describe('how the keys are fetched', () => {
     expect(other.requests).toEqual([JWKS_PATH])
   })
 
-  test('application/jwk-set+json is JSON too', async () => {
+  test('accepts application/jwk-set+json', async () => {
     issuer.answers.set(JWKS_PATH, (_request, response) => {
       response.setHeader('content-type', 'Application/JWK-Set+JSON; charset=utf-8')
       response.end(JSON.stringify({ keys: issuer.keys }))
@@ -236,17 +236,17 @@ describe('how the keys are fetched', () => {
     expect(other.requests).toEqual([])
   })
 
-  test('32 keys are not too many', async () => {
+  test('accepts 32 keys', async () => {
     issuer.keys = Array.from({ length: 32 }, (_, index) => ({ ...ec, kid: String(index) }))
     expect(await faultOf(createSource()(es256('31')))).toBe('none')
   })
 
-  describe('the time limit, over when the test says so, however busy the machine is', () => {
+  describe("A time limit that ends when the test says so, independent of the machine's speed.", () => {
     const endLimit = () => vi.advanceTimersByTime(500)
     beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
     afterEach(() => void vi.useRealTimers())
 
-    test('an issuer that never answers is given up', async () => {
+    test('drops an issuer that never responds', async () => {
       const closed = new Promise((resolve) => {
         issuer.answers.set(JWKS_PATH, (_request, response) => {
           response.on('close', resolve)
@@ -257,7 +257,7 @@ describe('how the keys are fetched', () => {
       await closed
     })
 
-    test('so is one that answers drop by drop', async () => {
+    test('drops one that responds byte by byte', async () => {
       const closed = new Promise((resolve) => {
         issuer.answers.set(JWKS_PATH, (_request, response) => {
           response.on('close', resolve)
@@ -275,7 +275,7 @@ describe('how the keys are fetched', () => {
     })
   })
 
-  test('the time limit holds even for a fetch that ignores its signal', async () => {
+  test('the time limit applies even if fetch ignores its signal', async () => {
     const deaf: Fetch = () => new Promise(() => {})
     expect(await faultOf(createSource({ fetch: deaf, timeoutMs: 20 })(es256('one')))).toBe(
       'issuer_unavailable: timeout',
@@ -283,8 +283,8 @@ describe('how the keys are fetched', () => {
   })
 })
 
-describe('how long the keys are kept', () => {
-  test('for 10 minutes they are not asked for again', async () => {
+describe('caching keys', () => {
+  test('for 10 minutes without another request', async () => {
     const source = createSource()
     await source(es256('one'))
     clock.advance(10 * MINUTE - 1)
@@ -295,7 +295,7 @@ describe('how long the keys are kept', () => {
     expect(countLoads()).toBe(2)
   })
 
-  test('a key that the issuer withdrew is gone after 10 minutes, even if it was the last', async () => {
+  test('a withdrawn key is removed after 10 minutes, even if it was the last', async () => {
     const source = createSource()
     await source(es256('one'))
     issuer.keys = []
@@ -303,7 +303,7 @@ describe('how long the keys are kept', () => {
     expect(await faultOf(source(es256('one')))).toBe('id_token_invalid: kid')
   })
 
-  test('an unknown kid has them fetched again, once in 30 s', async () => {
+  test('an unknown kid causes a new fetch, once in 30 s', async () => {
     const source = createSource()
     await source(es256('one'))
     issuer.keys = [{ ...ec, kid: 'two' }]
@@ -320,7 +320,7 @@ describe('how long the keys are kept', () => {
     expect(countLoads()).toBe(3)
   })
 
-  test('many who ask at once share one fetch', async () => {
+  test('concurrent callers share one fetch', async () => {
     const source = createSource()
     await Promise.all(Array.from({ length: 20 }, () => source(es256('one'))))
     expect(issuer.requests).toEqual([DISCOVERY_PATH, JWKS_PATH])
@@ -330,7 +330,7 @@ describe('how long the keys are kept', () => {
     expect(countLoads()).toBe(2)
   })
 
-  test('while the issuer is down, cached keys serve for 24 hours and it is asked every 30 s', async () => {
+  test('while the issuer is down, uses cached keys for 24 hours and retries every 30 s', async () => {
     let fetches = 0
     const counting: Fetch = (...parameters) => {
       fetches++
@@ -356,7 +356,7 @@ describe('how long the keys are kept', () => {
     expect(await faultOf(source(es256('one')))).toBe('none')
   })
 
-  test('a wrong answer does not drive out cached keys', async () => {
+  test('an invalid response does not replace cached keys', async () => {
     const source = createSource()
     await source(es256('one'))
     issuer.answers.set(DISCOVERY_PATH, (_request, response) => sendJson(response, { issuer: other.issuer }))
@@ -364,7 +364,7 @@ describe('how long the keys are kept', () => {
     expect(await faultOf(source(es256('one')))).toBe('none')
   })
 
-  test('with nothing cached, each call tries again', async () => {
+  test('each call retries while the cache is empty', async () => {
     await issuer.goDown()
     const source = createSource()
     expect(await faultOf(source(es256('one')))).toBe('issuer_unavailable: unreachable')
@@ -372,7 +372,7 @@ describe('how long the keys are kept', () => {
     expect(await faultOf(source(es256('one')))).toBe('none')
   })
 
-  test('a clock that was set back makes no key younger', async () => {
+  test('a clock that was set back does not extend the cache', async () => {
     const source = createSource()
     await source(es256('one'))
     clock.advance(-HOUR)

@@ -20,13 +20,13 @@ describe('vault keys from the root secret', () => {
   const { rootSecret: secret, vaults } = vectors
   const keyring = createKeyring(Buffer.from(secret, 'hex'), configHash)
 
-  test.each(vaults)('the protocol’s vectors: $address', ({ owner, policyHash, privateKey, address, keyId }) => {
+  test.each(vaults)('match the protocol’s vectors: $address', ({ owner, policyHash, privateKey, address, keyId }) => {
     const name = { owner, policy: policyHash }
     expect(keyring.describe(name)).toMatchObject({ address, keyId })
     expect(keyring.withPrivateKey(name, (key) => Buffer.from(key).toString('hex'))).toBe(privateKey)
   })
 
-  test('two enclaves of one secret derive one address; another policy, owner or secret is another', () => {
+  test('two enclaves with one secret derive one address; another policy, owner or secret derives another', () => {
     const name = { owner, policy: '11'.repeat(32) }
     const elsewhere = createKeyring(Buffer.from(secret, 'hex'), new Uint8Array(32))
     expect(elsewhere.describe(name)).toEqual(keyring.describe(name))
@@ -43,8 +43,8 @@ describe('vault keys from the root secret', () => {
 })
 
 describe('keys of logs from the root secret', () => {
-  test.each(logVectors.derivedKeys)('the log’s vectors: $vkey', ({ rootSecret: secret, origin, vkey }) => {
-    // Not of the configuration: another release of the enclave goes on with the same log.
+  test.each(logVectors.derivedKeys)('match the log’s vectors: $vkey', ({ rootSecret: secret, origin, vkey }) => {
+    // Independent of the configuration, so another release of the enclave continues the same log.
     for (const hash of [configHash, new Uint8Array(32)]) {
       const keys = createLogKeys(createKeyring(Buffer.from(secret, 'hex'), hash))
       const { name, publicKey } = parseVkey(vkey)
@@ -52,7 +52,7 @@ describe('keys of logs from the root secret', () => {
     }
   })
 
-  test('sign checkpoints of their own origin, and nothing else', () => {
+  test('sign only checkpoints of their own origin', () => {
     const keys = createLogKeys(createKeyring(rootSecret, configHash))
     const [own, root] = ['log.example/a', Buffer.alloc(32).toString('base64')]
     const text = `${own}\n5\n${root}\n`
@@ -73,7 +73,7 @@ describe('keys of logs from the root secret', () => {
 })
 
 describe('wallet keys from the root secret', () => {
-  test('golden vectors for owner, address and key id', () => {
+  test('match golden vectors for owner, address and key id', () => {
     const { address, keyId, publicKey } = createKeyring(rootSecret, configHash).describe(owner)
     expect({ owner, address, keyId, publicKey }).toMatchInlineSnapshot(`
       {
@@ -85,7 +85,7 @@ describe('wallet keys from the root secret', () => {
     `)
   })
 
-  test('no key lies in a buffer that others share', () => {
+  test('no key is in a shared buffer', () => {
     const { grantKey, withPrivateKey } = createKeyring(rootSecret, configHash)
     expect(grantKey.buffer.byteLength).toBe(32)
     expect(withPrivateKey(owner, ({ buffer }) => buffer.byteLength)).toBe(32)
@@ -107,7 +107,7 @@ describe('wallet keys from the root secret', () => {
     expect(keyring.describe(owner).address).toBe(privateKeyToAccount(`0x${expected}`).address.toLowerCase())
   })
 
-  test('the key id is 16 bytes of HMAC under a key of its own', () => {
+  test('the key id is 16 bytes of HMAC under a separate key', () => {
     const key = hkdf(sha256, rootSecret, undefined, Buffer.from('countersign/key-id/v1'), 32)
     const mac = hmac(sha256, key, Buffer.concat([Buffer.from(owner, 'hex'), Buffer.alloc(4)]))
     expect(createKeyring(rootSecret, configHash).describe(owner).keyId).toBe(
@@ -115,7 +115,7 @@ describe('wallet keys from the root secret', () => {
     )
   })
 
-  test('the same secret gives the same key on another machine, another secret another', () => {
+  test('the same secret derives the same key on another machine, and another secret another key', () => {
     const other = createKeyring(new Uint8Array(32).fill(9), configHash)
     expect(createKeyring(Uint8Array.from(rootSecret), configHash).describe(owner)).toEqual(
       createKeyring(rootSecret, configHash).describe(owner),
@@ -124,7 +124,7 @@ describe('wallet keys from the root secret', () => {
     expect(other.describe(owner).keyId).not.toBe(createKeyring(rootSecret, configHash).describe(owner).keyId)
   })
 
-  test('a private key is overwritten when its use ends, also by an error', () => {
+  test('a private key is overwritten after its use, also after an error', () => {
     const keyring = createKeyring(rootSecret, configHash)
     const lent: Uint8Array[] = []
     keyring.withPrivateKey(owner, (privateKey) => lent.push(privateKey))
@@ -137,13 +137,13 @@ describe('wallet keys from the root secret', () => {
     expect(lent.map((privateKey) => privateKey.every((byte) => byte === 0))).toEqual([true, true])
   })
 
-  test('another configuration has other grants, and the same wallets', () => {
+  test('another configuration has other grants and the same wallets', () => {
     const [one, other] = [configHash, new Uint8Array(32)].map((hash) => createKeyring(rootSecret, hash))
     expect(one?.grantKey).not.toEqual(other?.grantKey)
     expect(one?.describe(owner)).toEqual(other?.describe(owner))
   })
 
-  test('grants have a key of their own', () => {
+  test('grants have a separate key', () => {
     const { grantKey } = createKeyring(rootSecret, configHash)
     expect(Buffer.from(grantKey)).toEqual(
       Buffer.from(

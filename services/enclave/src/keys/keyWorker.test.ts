@@ -23,20 +23,20 @@ afterAll(async () => {
   await given.close()
 })
 
-describe('the root secret, across the thread', () => {
-  test('one that came from outside does not go on to others', async () => {
+describe('the root secret in the thread', () => {
+  test('one from outside is not transferred to others', async () => {
     await expect(given.openGrant(grant)).resolves.toHaveProperty('address')
     const recipient = createX25519Pair().publicKey
     await expect(given.holder.seal({ recipient, aad })).rejects.toMatchObject({ refusal: 'no secret here' })
   })
 
-  test('is identified by its commitment, wherever it came from', async () => {
+  test('is identified by its commitment, regardless of its source', async () => {
     const commitment = await given.getCommitment()
     expect(commitment).toEqual(computeCommitment(new Uint8Array(32).map((_, index) => index)))
     expect(commitment.buffer.byteLength).toBe(32)
   })
 
-  test('goes from worker to worker sealed, and nothing is signed or said of it before it is there', async () => {
+  test('is transferred sealed between workers, and nothing is signed or returned before', async () => {
     await expect(empty.openGrant(grant)).rejects.toThrow('the key worker could not do it')
     await expect(empty.getCommitment()).rejects.toThrow('the key worker could not do it')
     const donor = await createKeyWorker({ configHash, implementations: [] })
@@ -53,7 +53,7 @@ describe('the root secret, across the thread', () => {
     }
   })
 
-  test('nothing but the answer comes along: no view of a buffer that is larger', async () => {
+  test('posts only the answer, not a view of a larger buffer', async () => {
     const keyWorker = await createKeyWorker({ configHash, implementations: [] })
     try {
       const [first, recipient] = [createX25519Pair().publicKey, createX25519Pair().publicKey]
@@ -72,7 +72,7 @@ describe('the root secret, across the thread', () => {
     }
   })
 
-  test('calls at once are answered each with its own', async () => {
+  test('concurrent calls get their own answers', async () => {
     const policyHash = new Uint8Array(32)
     const custodians = [1, 2, 3].map(() => createX25519Pair().publicKey)
     const [refused, shared, again, granted] = await Promise.allSettled([
@@ -83,12 +83,12 @@ describe('the root secret, across the thread', () => {
     ])
     expect(refused).toMatchObject({ reason: { refusal: 'secret already here' } })
     expect(shared).toMatchObject({ value: { shares: [{}, {}, {}] } })
-    // What the library throws is not told.
+    // The library's error text is not passed on.
     expect(again).toMatchObject({ reason: new Error('the key worker could not do it') })
     expect(granted).toHaveProperty('value.address')
   })
 
-  test('a worker that is closed answers what it was asked before, and then nobody', async () => {
+  test('a closed worker answers earlier calls and rejects later ones', async () => {
     const keyWorker = await createKeyWorker({ configHash, implementations: [] })
     const before = keyWorker.holder.generate()
     const closing = keyWorker.close()
@@ -98,7 +98,7 @@ describe('the root secret, across the thread', () => {
   })
 })
 
-test('the keys of logs stay in the thread: it signs checkpoints of origins of the settings', async () => {
+test('the keys of logs stay in the thread, which signs checkpoints of the configured origins', async () => {
   const log = { origins: ['log.example/a'], witnesses: [], quorum: 0 }
   const rootSecret = new Uint8Array(32).map((_, index) => index)
   const keyWorker = await createKeyWorker({ rootSecret, configHash, implementations: [], log })

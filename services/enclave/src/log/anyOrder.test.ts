@@ -20,12 +20,12 @@ import { createBatcher } from '../sign/batch.ts'
 
 const SEEDS = Array.from({ length: 24 }, (_, index) => index + 1)
 const STEPS = 120
-/** Statements over all seeds. */
+/** The number of statements over all seeds. */
 const reached = { given: 0, dropped: 0 }
 
 type Note = ReturnType<typeof cosign>
 
-/** A real batcher and log, quotes that end when the test says so, and entries as a witness sees them. */
+/** A real batcher and log, with quotes that end when the test says so, and entries as a witness sees them. */
 async function setUp(endedLimit: number) {
   const { statementLog, clock } = await createOpenLog({ limits: { ended: endedLimit, statements: 60 } })
   const quotes: PromiseWithResolvers<{ quote: Uint8Array<ArrayBuffer> }>[] = []
@@ -55,7 +55,7 @@ async function setUp(endedLimit: number) {
     },
   })
 
-  /** Reads the entries before they may be forgotten, and has them cosigned. */
+  /** Reads the entries before they may be deleted, and gets them cosigned. */
   async function read(): Promise<Note> {
     const { log } = await statementLog.call({})
     if (log === null) throw new Error('no log')
@@ -68,7 +68,7 @@ async function setUp(endedLimit: number) {
     return cosign(log.checkpoint)
   }
 
-  /** As a call of `sign` does it. It may fail, where its statements end meanwhile. */
+  /** Like a call of `sign`. It may fail if its statements end meanwhile. */
   async function sign(items: readonly ReturnType<typeof createSignedItem>[]) {
     const room = statementLog.reserve(items.map(() => noItem))
     try {
@@ -87,7 +87,7 @@ async function setUp(endedLimit: number) {
     for (const leaf of leaves.filter((_, index) => statements[index] !== null)) {
       const covered = [...(entries.get(origin) ?? [])].filter(([index]) => index < Number(size))
       const isCovered = covered.some(([, entry]) => entry.kind === 'signature' && entry.leaf === leaf)
-      // Once given, it may be repeated under a note of a later log.
+      // A released statement may be released again under a note of a later log.
       expect([quoted.has(leaf), isCovered || given.has(leaf)]).toEqual([true, true])
       given.add(leaf)
     }
@@ -100,7 +100,7 @@ const ifRefused = (error: unknown) => {
   if (!(error instanceof EnclaveError)) throw error
 }
 
-test.each(SEEDS)('in any order of calls, quotes and time, what is dropped is never given away (%i)', async (seed) => {
+test.each(SEEDS)('in any order of calls, quotes and time, a dropped statement is never released (%i)', async (seed) => {
   const random = createRandom(seed)
   const pick = <Item>(list: readonly Item[]) => list[Math.floor(random() * list.length)] as Item
   const parts = await setUp(pick([4, 16_384]))
@@ -113,7 +113,7 @@ test.each(SEEDS)('in any order of calls, quotes and time, what is dropped is nev
   const steps: (() => unknown)[] = [
     ...Array(6).fill(() => calls.push(sign(pickSome()).catch(ifRefused))),
     ...Array(6).fill(async () => {
-      // Now and then an earlier one.
+      // Sometimes an earlier one.
       if (random() < 0.7) note = await read()
       calls.push(release(note, pickSome().map(toLeaf)).catch(ifRefused))
     }),
@@ -164,6 +164,6 @@ test.each(SEEDS)('in any order of calls, quotes and time, what is dropped is nev
   reached.dropped += stories.length - given.size
 })
 
-test('the orders above give away some statements and drop others', () => {
+test('the orders above release some statements and drop others', () => {
   expect([reached.given > 20, reached.dropped > 20]).toEqual([true, true])
 })

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { createEndedLeaves } from './endedLeaves.ts'
 
-test('what ended is told by its leaf, and others of the same date are not', () => {
+test('recognizes an ended leaf, and no others of the same date', () => {
   const ended = createEndedLeaves(4)
   ended.add('a', 10)
   expect([ended.has('a', 10), ended.has('b', 10), ended.untilMs()]).toEqual([true, false, 0])
 })
 
-test('what is not remembered any more is told by its date, and the latest are remembered longest', () => {
+test('recognizes forgotten leaves by their date, and remembers the latest longest', () => {
   const ended = createEndedLeaves(4)
   for (const [leaf, dateMs] of Object.entries({ ahead: 9_000, a: 1, b: 2, c: 3, d: 4 })) ended.add(leaf, dateMs)
   expect(ended.untilMs()).toBe(3)
@@ -16,14 +16,14 @@ test('what is not remembered any more is told by its date, and the latest are re
     ...[true, false],
     ...[true, false],
   ])
-  // However many come after it.
+  // For any number of later ones.
   for (let dateMs = 5; dateMs < 1_000; dateMs++) ended.add(`${dateMs}`, dateMs)
   expect(ended.has('ahead', 9_000)).toBe(true)
   expect(ended.untilMs()).toBeLessThan(1_000)
   for (let dateMs = 5; dateMs < 1_000; dateMs++) expect(ended.has(`${dateMs}`, dateMs)).toBe(true)
 })
 
-test('many of one date: what comes next is dated after it', () => {
+test('after many of one date, the next statement is dated later', () => {
   const ended = createEndedLeaves(4)
   for (const leaf of ['a', 'b', 'c', 'd', 'e', 'f']) ended.add(leaf, 7)
   expect(ended.untilMs()).toBe(7)

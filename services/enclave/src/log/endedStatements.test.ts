@@ -19,8 +19,8 @@ import {
 
 const [first = ''] = origins
 
-describe('a statement that ended', () => {
-  test('one that was erased is never made again, though the clock stands still', async () => {
+describe('an ended statement', () => {
+  test('an erased one is never created again, even if the clock is stopped', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     await sign(log, [item])
@@ -30,7 +30,7 @@ describe('a statement that ended', () => {
     expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
   })
 
-  test('nor one of too many to remember: what is signed next is dated later, and nothing else is kept', async () => {
+  test('nor one of too many to remember: the next statement is dated later, and nothing else is delayed', async () => {
     const log = await createOpenLog({ limits: { ended: 1 } })
     const two = [createSignedItem(), createSignedItem()]
     await sign(log, two)
@@ -42,12 +42,12 @@ describe('a statement that ended', () => {
     await sign(log, [createSignedItem({ signedAtMs: NOW + 1 })])
   })
 
-  test('one that was dated ahead by a clock that jumped does not have the others dated after it', async () => {
+  test('one that was dated ahead by a wrong clock does not change the dates of others', async () => {
     const log = await createOpenLog()
     const ahead = createSignedItem({ signedAtMs: NOW + 86_400_000 })
     log.clock.nowMs += 86_400_000
     await sign(log, [ahead])
-    // It is given up while the clock is wrong, and by the time that it is right.
+    // It is dropped while the clock is wrong, and by the time that it is correct.
     log.clock.elapsedMs += 30_000
     log.statementLog.expire()
     log.clock.nowMs -= 86_400_000
@@ -57,7 +57,7 @@ describe('a statement that ended', () => {
     await expect(sign(log, [ahead])).rejects.toEqual(withCode('log_unavailable'))
   })
 
-  test('one that is erased while others are signed does not fail them, though they are dated before it', async () => {
+  test('erasing one while others are being signed does not fail them, even if they are dated earlier', async () => {
     const log = await createOpenLog()
     const [early, late] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 5 })]
     const room = log.statementLog.reserve([early] as never)

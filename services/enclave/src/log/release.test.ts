@@ -34,7 +34,7 @@ const [first = '', second = ''] = origins
 const other = 'ef'.repeat(32)
 
 describe('release', () => {
-  test('a quorum opens the log, and gives statements for what it covers and nothing else', async () => {
+  test('a quorum opens the log and releases exactly the statements that it covers', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
     const [one, two] = [createSignedItem(), createSignedItem()]
@@ -96,7 +96,7 @@ describe('release', () => {
     expect(await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 
-  test('much later by the clocks of a quorum than by ours: nothing is released, and the log does not open', async () => {
+  test('if a quorum’s clocks are much later than ours, releases nothing and does not open the log', async () => {
     const lateS = NOW / 1000 + 66
     const closed = createTestLog()
     const { log: started } = await closed.statementLog.call({ start: fromNothing })
@@ -115,7 +115,7 @@ describe('release', () => {
     expect(await release(log.statementLog, { ...cosign(checkpoint, witnesses, lateS), leaves })).toEqual([given])
   })
 
-  test('what a quorum sees minutes after its date is erased: the clock stood still when it was signed', async () => {
+  test('erases a statement that a quorum sees minutes after its date: the clock stood still when it was signed', async () => {
     const released = async (lateS: number) => {
       const log = await createOpenLog()
       const item = createSignedItem()
@@ -134,7 +134,7 @@ describe('release', () => {
     const four = [...witnesses, createSigner('w4.example', 'cosignature-ed25519')]
     const threeOfFour = { ...setting, witnesses: four.map(keyOf).toSorted(), quorum: 3 }
     const nowS = NOW / 1000
-    /** Each of these, at its own time. */
+    /** Each of these at a separate time. */
     const cosignAt = (checkpoint: string, timesS: readonly number[]) => ({
       checkpoint,
       cosignatures: timesS.flatMap((timeS, at) => cosign(checkpoint, four.slice(at, at + 1), timeS).cosignatures),
@@ -148,24 +148,24 @@ describe('release', () => {
       return { ...log, checkpoint, leaves: [toLeaf(item)] }
     }
 
-    test('one that is dated back does not hide that our clock stands still', async () => {
+    test('a back-dated one does not hide that our clock stands still', async () => {
       const { statementLog, clock, checkpoint, leaves } = await signOne()
       const tenDaysS = 864_000
       const request = { ...cosignAt(checkpoint, [nowS + tenDaysS, nowS + tenDaysS, nowS]), leaves }
       await expect(release(statementLog, request)).rejects.toEqual(withCode('time_unknown'))
-      // Nor does it help to put the clock right for the release: what was signed meanwhile is dated by the clock that stood still.
+      // Correcting the clock for the release doesn't help: the statements were dated by the stopped clock.
       clock.nowMs += 1000 * tenDaysS
       expect(await release(statementLog, request)).toEqual([null])
     })
 
-    test('one that is late, or dated back, keeps nobody from what was signed', async () => {
+    test('a late or back-dated one does not prevent releases', async () => {
       const { statementLog, checkpoint, leaves } = await signOne()
       const request = { ...cosignAt(checkpoint, [nowS + 60, nowS + 60, nowS - 900]), leaves }
       expect(await release(statementLog, request)).toEqual([given])
       expect(statementLog.now()).toBe(NOW)
     })
 
-    test('one that is dated ahead neither moves our time nor stops us', async () => {
+    test('one dated ahead neither moves our time nor stops us', async () => {
       const { statementLog, checkpoint, leaves } = await signOne()
       const request = { ...cosignAt(checkpoint, [nowS + 864_000, nowS, nowS]), leaves }
       expect(await release(statementLog, request)).toEqual([given])
@@ -173,17 +173,17 @@ describe('release', () => {
     })
   })
 
-  test('the time of a quorum is learnt: what is signed next is not dated before it, though the clock stands still', async () => {
+  test('learns a quorum’s time: the next statement is not dated earlier, even if the clock stands still', async () => {
     const log = await createOpenLog()
     const { checkpoint } = await sign(log, [createSignedItem()])
     const [one, two, three] = witnesses.map((witness, index) => cosign(checkpoint, [witness], NOW / 1000 + 20 * index))
     const cosignatures = [one, two, three].flatMap((each) => each?.cosignatures ?? [])
     await release(log.statementLog, { checkpoint, cosignatures })
-    // One witness alone, the third, cannot push it.
+    // The third witness can't push the time without others.
     expect(log.statementLog.now()).toBe(NOW + 20_000)
   })
 
-  test('a checkpoint of the same log by another boot is not ours, though witnesses cosigned it', async () => {
+  test('rejects a checkpoint of the same log by another boot, even if it is cosigned', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     await sign(log, [item])
@@ -195,12 +195,12 @@ describe('release', () => {
     )
   })
 
-  test('another boot is told so', async () => {
+  test('returns an error for another boot', async () => {
     const { statementLog } = await createOpenLog()
     await expect(release(statementLog, { bootId: '00'.repeat(16) })).rejects.toEqual(withCode('boot_unknown'))
   })
 
-  test('to the coordinator that the statement names, and to no other; nor can another drop or acknowledge it', async () => {
+  test('releases only to the coordinator that the statement names, and only it can drop or acknowledge', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
@@ -212,7 +212,7 @@ describe('release', () => {
     expect(await release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
   })
 
-  test('a vault’s own witnesses must be among those that cosigned', async () => {
+  test('requires cosignatures of a vault’s own witnesses', async () => {
     const log = await createOpenLog()
     const needs = { witnesses: [keyOf(witnesses[2] as never)], quorum: 1 }
     const [vault, wallet] = [createSignedItem({ needs }), createSignedItem()]
@@ -225,7 +225,7 @@ describe('release', () => {
     ])
   })
 
-  test('once more is harmless; acknowledged it is gone, and no entry says otherwise', async () => {
+  test('a repeated release is harmless; an acknowledged statement is deleted without an entry', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
@@ -240,7 +240,7 @@ describe('release', () => {
     expect(await kindsOf(log)).toEqual([])
   })
 
-  test('dropped it is erased for good, by an entry; released it cannot be dropped', async () => {
+  test('a dropped statement is erased with an entry; a released one cannot be dropped', async () => {
     const log = await createOpenLog()
     const [kept, lost] = [createSignedItem(), createSignedItem()]
     const { checkpoint } = await sign(log, [kept, lost])
@@ -252,7 +252,7 @@ describe('release', () => {
     expect(await readEntries(log)).toEqual([{ kind: 'dropped', keyId: toHex(bootId), leaf: toLeaf(lost), timeMs: NOW }])
   })
 
-  test('in one call: what is dropped is not released, and an acknowledgement of what was not released means nothing', async () => {
+  test('one call does not release what it drops, and ignores an acknowledgement of unreleased statements', async () => {
     const log = await createOpenLog()
     const [one, two] = [createSignedItem(), createSignedItem()]
     const { checkpoint } = await sign(log, [one, two])
@@ -262,8 +262,8 @@ describe('release', () => {
   })
 })
 
-describe('before the quote is made', () => {
-  test('a note that covers it is not enough: it is released when the quote is there, with the quote', async () => {
+describe('before the quote is ready', () => {
+  test('a note is not enough: the statement is released with its quote when that is ready', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const quoting = Promise.withResolvers<void>()
@@ -277,7 +277,7 @@ describe('before the quote is made', () => {
     expect(await answering).toEqual({ statements: [given], quotes: [{ sequence: 0, quote: 'aa' }] })
   })
 
-  test('what the note does not cover is answered at once, and without a quote', async () => {
+  test('returns immediately, without a quote, for statements that the note does not cover', async () => {
     const log = await createOpenLog()
     const [one, two] = [createSignedItem(), createSignedItem()]
     const { checkpoint } = await sign(log, [one])
@@ -286,7 +286,7 @@ describe('before the quote is made', () => {
     expect(await log.statementLog.release(request, coordinatorKey)).toEqual({ statements: [null], quotes: [] })
   })
 
-  test('a quote that fails: dropped by an entry, and nothing is released, then or later', async () => {
+  test('if the quote fails, drops the statement with an entry and never releases it', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const quoting = Promise.withResolvers<void>()
@@ -325,7 +325,7 @@ describe('before the quote is made', () => {
     expect((await kindsOf(log)).at(-1)).toBe('dropped')
   })
 
-  test('a second quote of the same statement that fails takes nothing back', async () => {
+  test('a failing second quote of the same statement does not affect the first', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const quoting = Promise.withResolvers<void>()
@@ -336,10 +336,10 @@ describe('before the quote is made', () => {
   })
 })
 
-test('a quote takes room until the last statement of its batch ends', async () => {
+test('a quote takes memory until the last statement of its batch ends', async () => {
   const log = await createOpenLog({ limits: { bytes: 100_000 } })
   const [one, two] = [createSignedItem(), createSignedItem()]
-  /** How many more statements there is room for. */
+  /** How many more statements fit. */
   const countRoom = () => {
     for (let count = 0; ; count++) {
       try {
@@ -351,7 +351,7 @@ test('a quote takes room until the last statement of its batch ends', async () =
   }
   const most = countRoom()
   await sign(log, [one, two])
-  // 32 KiB are those of 15.7 statements.
+  // 32 KiB equal 15.7 statements.
   expect(most - countRoom()).toBe(2 + 15)
   await sign(log, [one])
   expect(most - countRoom()).toBe(2 + 15)
@@ -361,8 +361,8 @@ test('a quote takes room until the last statement of its batch ends', async () =
   expect(countRoom()).toBe(most)
 })
 
-describe('what nobody fetches', () => {
-  test('unreleased after 30 seconds: erased by an entry, though nobody looked', async () => {
+describe('statements that are not fetched', () => {
+  test('are erased with an entry after 30 seconds, even without calls', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
@@ -373,7 +373,7 @@ describe('what nobody fetches', () => {
     expect(await release(log.statementLog, request)).toEqual([null])
   })
 
-  test('not a moment before, and the host’s clock has no say', async () => {
+  test('are not erased earlier, regardless of the host’s clock', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
@@ -383,7 +383,7 @@ describe('what nobody fetches', () => {
     expect(await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 
-  test('released and not acknowledged after 60 seconds: reported and forgotten', async () => {
+  test('are reported and deleted if released but not acknowledged after 60 seconds', async () => {
     const log = await createOpenLog()
     const item = createSignedItem()
     const { checkpoint } = await sign(log, [item])
@@ -392,7 +392,7 @@ describe('what nobody fetches', () => {
     await release(log.statementLog, request)
     log.clock.elapsedMs = 79_999
     log.statementLog.expire()
-    // Repeating it does not give it more time.
+    // Repeating the release doesn't extend the time.
     expect(await release(log.statementLog, request)).toEqual([given])
     log.clock.elapsedMs = 80_000
     log.statementLog.expire()
@@ -400,7 +400,7 @@ describe('what nobody fetches', () => {
     expect(await release(log.statementLog, request)).toEqual([null])
   })
 
-  test('the time counts from the entry: a slow quote takes nothing of it', async () => {
+  test('the time starts with the entry, so a slow quote does not shorten it', async () => {
     const { statementLog, clock } = await createOpenLog()
     const item = createSignedItem()
     const room = statementLog.reserve([item] as never)
@@ -416,7 +416,7 @@ describe('what nobody fetches', () => {
     expect(await release(statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] }, other)).toEqual([given])
   })
 
-  test('what is in no batch is forgotten without an entry', async () => {
+  test('are deleted without an entry if they are in no batch', async () => {
     const { statementLog } = await createOpenLog({ limits: { statements: 1 } })
     const item = createSignedItem()
     const room = statementLog.reserve([item] as never)
@@ -428,7 +428,7 @@ describe('what nobody fetches', () => {
   })
 })
 
-test('settled when the last statement is acknowledged', async () => {
+test('settles when the last statement is acknowledged', async () => {
   const log = await createOpenLog()
   const item = createSignedItem()
   const { checkpoint } = await sign(log, [item])
@@ -451,7 +451,7 @@ function twice(note: string) {
   return { checkpoint: note, cosignatures: [one, two] }
 }
 
-/** One bit of one signature is another. */
+/** One bit of one signature differs. */
 function spoil(request: ReturnType<typeof cosign>, index: number) {
   const note = parseNote(request.checkpoint + request.cosignatures.map((line) => `${line}\n`).join(''))
   const signature = note.signatures[index + 1]

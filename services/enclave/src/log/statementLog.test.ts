@@ -45,7 +45,7 @@ const [first, second] = origins as [string, string]
 const other = 'ef'.repeat(32)
 const items = (count: number) => Array.from({ length: count }, () => createSignedItem())
 
-/** The frontier of all that a log has appended. */
+/** The frontier of all entries that a log has appended. */
 async function toStart(log: ReturnType<typeof createTestLog>, from: Frontier = emptyFrontier) {
   const { log: answer } = await log.statementLog.call({ from: from.size })
   const leaves = (answer?.entries ?? []).map((entry) => hashLogEntry(decodeLogEntry(fromHex(entry))))
@@ -53,8 +53,8 @@ async function toStart(log: ReturnType<typeof createTestLog>, from: Frontier = e
   return { origin: first, checkpoint: answer?.checkpoint ?? '', hashes: frontier.hashes.map(toHex), frontier }
 }
 
-describe('the start of a log', () => {
-  test('from nothing: the boot is the first entry, signed by the key of the origin, and nothing is open yet', async () => {
+describe('starting a log', () => {
+  test('from nothing: the boot is the first entry, signed by the origin’s key, and the log is not open yet', async () => {
     const { statementLog } = createTestLog()
     expect(await statementLog.call({})).toEqual({ bootId: toHex(bootId), log: null })
     const { log } = await statementLog.call({ start: fromNothing })
@@ -70,7 +70,7 @@ describe('the start of a log', () => {
     expect(() => statementLog.reserve([])).toThrow(withCode('log_unavailable'))
   })
 
-  test('a second start of the same origin repeats, whatever it says, and two at once are one', async () => {
+  test('a second start of the same origin returns the first result, and two concurrent starts are one', async () => {
     const { statementLog } = createTestLog()
     const [one, two] = await Promise.all([
       statementLog.call({ start: fromNothing }),
@@ -83,7 +83,7 @@ describe('the start of a log', () => {
     expect(third).toEqual(one)
   })
 
-  test('goes on from a checkpoint of an earlier boot', async () => {
+  test('continues from a checkpoint of an earlier boot', async () => {
     const earlier = await createOpenLog()
     await sign(earlier, items(4))
     const { frontier, ...start } = await toStart(earlier)
@@ -135,7 +135,7 @@ describe('the start of a log', () => {
     expect((await statementLog.call({ start })).log?.from).toBe(3)
   })
 
-  test('before the time is known nothing is started', async () => {
+  test('fails before the time is known', async () => {
     const assertKnown = () => {
       throw new Error('time_unknown')
     }
@@ -145,7 +145,7 @@ describe('the start of a log', () => {
   })
 })
 
-/** By the key of the first origin, which in life signs no such text. */
+/** Signed with the first origin's key, which in production never signs such a text. */
 function resign(note: string) {
   const key = keyring.deriveLogKey(first)
   const spki = createPublicKey(key).export({ format: 'der', type: 'spki' })
@@ -158,7 +158,7 @@ function forge(note: string, signer: ReturnType<typeof createSigner>) {
 }
 
 describe('entries', () => {
-  test('of batches in their order, each answer from where the one before ended, under one tree', async () => {
+  test('of batches are in order, and each response starts where the previous one ended', async () => {
     const log = await createOpenLog()
     const batches = [items(3), items(1), items(2)]
     const answers = await Promise.all(batches.map((batch) => sign(log, batch)))
@@ -178,7 +178,7 @@ describe('entries', () => {
     }
   })
 
-  test('a call whose items fell into two batches has the entries of both, and those that came between', async () => {
+  test('a call whose items are in two batches has the entries of both and those in between', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
     const lost = createSignedItem()
@@ -197,12 +197,12 @@ describe('entries', () => {
     expect(parseCheckpoint(parseNote(appended?.checkpoint ?? '').text).size).toBe(5)
   })
 
-  test('one that was dropped before its second batch gets no second entry, and that call fails', async () => {
+  test('a statement dropped before its second batch gets no second entry, and that call fails', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
     const [twice, mine] = [createSignedItem(), createSignedItem()]
     await sign(log, [twice])
-    // The same call once more, within the same millisecond.
+    // The same call again, within the same millisecond.
     const room = statementLog.reserve([twice, mine] as never)
     room.hold([twice, mine], coordinatorKey)
     await release(statementLog, { drop: [toLeaf(twice)] })
@@ -215,22 +215,22 @@ describe('entries', () => {
     expect(ends).toEqual([toLeaf(twice), toLeaf(twice), toLeaf(mine)])
   })
 
-  test('the same statement by two calls at once has an entry for each, and is given to both', async () => {
+  test('the same statement in two concurrent calls has an entry for each, and both get it', async () => {
     const log = await createOpenLog({ limits: { statements: 2 } })
     const item = createSignedItem()
     const [one, two] = await Promise.all([sign(log, [item]), sign(log, [item])])
     const leaves = [toLeaf(item)]
-    // It is covered where all of its entries are.
+    // It is covered if all of its entries are.
     expect(await release(log.statementLog, { ...cosign(one.checkpoint), leaves })).toEqual([null])
     expect(await release(log.statementLog, { ...cosign(two.checkpoint), leaves })).toEqual([given])
     await release(log.statementLog, { acknowledge: leaves })
     await log.statementLog.settle()
-    // Its room was taken once, and is given back once.
+    // Its memory is reserved once and freed once.
     await sign(log, items(2))
     await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
   })
 
-  test('those that a quorum cosigned are forgotten once answered, and the rest is repeated', async () => {
+  test('are deleted once a quorum has cosigned them and the response was sent; others are repeated', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
     const one = await sign(log, items(2))
@@ -243,7 +243,7 @@ describe('entries', () => {
     expect((await statementLog.call({ from: 99 })).log).toMatchObject({ from: 5, entries: [] })
   })
 
-  test('a checkpoint that could not be signed is signed for the next who asks', async () => {
+  test('signs a checkpoint again for the next caller if signing failed', async () => {
     let isBroken = false
     const signCheckpoint: typeof keyWorker.signCheckpoint = async (origin, text) => {
       if (isBroken) throw new Error('broken')
@@ -259,7 +259,7 @@ describe('entries', () => {
 })
 
 describe('full', () => {
-  test('of statements, by their number: nothing more is signed until one has gone', async () => {
+  test('limits statements by number, and signs nothing until one has ended', async () => {
     const log = await createOpenLog({ limits: { statements: 2 } })
     const two = items(2)
     const { checkpoint } = await sign(log, two)
@@ -271,7 +271,7 @@ describe('full', () => {
     await sign(log, items(1))
   })
 
-  test('of statements, by their size', async () => {
+  test('limits statements by size', async () => {
     const { statementLog } = await createOpenLog({ limits: { bytes: 10_000 } })
     const large = [
       { content: 'x'.repeat(8_000) },
@@ -290,7 +290,7 @@ describe('full', () => {
     expect(() => statementLog.reserve([{} as never])).toThrow(withCode('log_unavailable'))
   })
 
-  test('of entries that no quorum has cosigned: those of drops too', async () => {
+  test('limits entries without a quorum, including those of drops', async () => {
     const log = await createOpenLog({ limits: { entries: 2 } })
     const item = createSignedItem()
     await sign(log, [item])
@@ -304,7 +304,7 @@ describe('full', () => {
 })
 
 describe('another origin', () => {
-  test('erases what waits, begins with the boot, ends the first one for this boot, and opens by its own quorum', async () => {
+  test('erases pending statements, starts with the boot, ends the first log for this boot, and opens by its own quorum', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
     const [waiting, released] = [createSignedItem(), createSignedItem()]
@@ -313,7 +313,7 @@ describe('another origin', () => {
     await release(statementLog, { ...cosign(checkpoint), leaves: leaves.slice(1) })
     const { log: answer } = await statementLog.call({ start: { ...fromNothing, origin: second } })
     expect(answer).toMatchObject({ origin: second, from: 0, isOpen: false })
-    // That they are no more is said here: the other log is left.
+    // The entries are in this log, because the other one is abandoned.
     expect(await readEntries(log)).toMatchObject([{ kind: 'boot' }, { kind: 'dropped', leaf: leaves[0] }])
     expect(() => statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
     await expect(release(statementLog, { ...cosign(checkpoint, witnesses), leaves })).rejects.toEqual(
@@ -327,10 +327,10 @@ describe('another origin', () => {
     expect((await readEntries(log)).at(-1)).toMatchObject({ kind: 'unacknowledged', leaf: leaves[1] })
   })
 
-  test('what was being signed meanwhile gets no entry there, and its call fails', async () => {
+  test('statements that were being signed get no entry there, and their calls fail', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
-    // Later than what is erased, so that only the log's change can be in its way.
+    // Later than the erased ones, so that only the change of the log can reject them.
     const [one, two] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 1 })]
     const rooms = [one, two].map((item) => statementLog.reserve([item] as never))
     rooms[0]?.hold([one], other)
@@ -344,7 +344,7 @@ describe('another origin', () => {
     await statementLog.settle()
   })
 
-  test('starts at once come one after the other: a boot that has left a log does not start it a second time', async () => {
+  test('concurrent starts run in sequence, and a boot that has abandoned a log does not start it again', async () => {
     const { statementLog } = createTestLog()
     const [one, two, three] = await Promise.allSettled(
       [first, second, first].map((origin) => statementLog.call({ start: { ...fromNothing, origin } })),

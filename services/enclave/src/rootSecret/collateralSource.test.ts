@@ -5,7 +5,7 @@ import { createCollateralSource } from './collateralSource.ts'
 
 const quote = simulator.quote({ reportData: new Uint8Array(64) })
 
-test('collateral is asked for the quote’s own platform, and again after an hour', async () => {
+test('fetches collateral for the quote’s own platform, and again after an hour', async () => {
   let now = at.getTime()
   const asked: Platform[] = []
   const fetchCollateral = createCollateralSource({
@@ -23,7 +23,7 @@ test('collateral is asked for the quote’s own platform, and again after an hou
   expect(asked).toHaveLength(2)
 })
 
-test('a source that fails is asked again at once', async () => {
+test('retries a failing source immediately', async () => {
   let calls = 0
   const fetchCollateral = createCollateralSource({
     clock: { now: () => at.getTime() },

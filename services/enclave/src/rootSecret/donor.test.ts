@@ -14,7 +14,7 @@ import { type Change, createGiving, joinFrom, readReasons, transferDirectly } fr
 import { parseRequest } from '../parseRequest.ts'
 import { createDonor, type Donor } from './donor.ts'
 
-test('an enclave gets the secret of one that is configured as it is, and can give it on', async () => {
+test('an enclave with the same configuration gets the secret and can pass it on', async () => {
   const { peer: first, donor } = await createGiving()
   const second = createTestPeer()
   await joinFrom(second, donor)
@@ -27,7 +27,7 @@ test('an enclave gets the secret of one that is configured as it is, and can giv
   expect(log).not.toContain(first.secrets[0])
 })
 
-describe('who does not get it, and costs no quote', () => {
+describe('rejects other joiners without creating a quote', () => {
   test.each<[string, Parameters<typeof createTestPeer>[0], string]>([
     ['other code', { quote: { mrtd: new Uint8Array(48).fill(1) } }, 'measurement_not_allowed'],
     [
@@ -49,7 +49,7 @@ describe('who does not get it, and costs no quote', () => {
   ])('%s', async (_, options, reason) => {
     const { peer, donor } = await createGiving()
     const joiner = createTestPeer(options)
-    // Its own source would refuse a quote over other data than was asked; an attacker's would not.
+    // Its own quote source would reject other data than requested. An attacker's would not.
     const quoteSource = {
       mode: 'mock',
       getQuote: async (reportData: Uint8Array) => ({
@@ -65,7 +65,7 @@ describe('who does not get it, and costs no quote', () => {
     })
   })
 
-  test('a platform, or an evaluation of it, that the policy does not take', async () => {
+  test('rejects a platform or TCB evaluation that the policy does not allow', async () => {
     for (const changes of [{ platforms: [{ fmspc: '00906ed50000' }] }, { minimumTcbEvaluationDataNumber: 999 }]) {
       const policy = createTestPolicy(changes)
       const { donor } = await createGiving({ policy })
@@ -84,13 +84,13 @@ describe('a joiner’s quote is for one transfer', () => {
     expect(peer.countQuotes()).toBe(0)
   })
 
-  test('another challenge of ours', async () => {
+  test('another challenge of this enclave', async () => {
     const { donor } = await createGiving()
     const answer = transferDirectly(donor, createTestPeer(), (request) => ({ ...request, ...donor.challenge() }))
     await expect(answer).rejects.toMatchObject({ code: 'transfer_refused', details: 'report_data_mismatch' })
   })
 
-  test('a challenge twice, one after the other and at once', async () => {
+  test('a challenge twice, sequentially and concurrently', async () => {
     const { peer, donor } = await createGiving()
     let sent: TransferRequest | undefined
     await transferDirectly(donor, createTestPeer(), (request) => (sent = request))
@@ -103,7 +103,7 @@ describe('a joiner’s quote is for one transfer', () => {
     expect(peer.countQuotes()).toBe(2)
   })
 
-  test('a challenge that has lapsed, of another enclave, or made up', async () => {
+  test('an expired, foreign or invented challenge', async () => {
     const { peer, donor } = await createGiving()
     const { donor: other } = await createGiving()
     for (const { challenge } of [other.challenge(), { challenge: '00'.repeat(32) }, { challenge: 'ff'.repeat(32) }]) {
@@ -123,7 +123,7 @@ describe('a joiner’s quote is for one transfer', () => {
     await expect(answer).rejects.toMatchObject({ code: 'transfer_refused', details: 'not a key' })
   })
 
-  test('a donor’s quote is no joiner’s, and a joiner’s no donor’s', async () => {
+  test('a donor’s quote is not accepted as a joiner’s, nor the other way round', async () => {
     const { donor } = await createGiving()
     let donorEvidence: PeerEvidence | undefined
     await joinFrom(createTestPeer(), donor, {
@@ -149,8 +149,8 @@ describe('a joiner’s quote is for one transfer', () => {
   })
 })
 
-describe('what a donor cannot give', () => {
-  test('a donor without collateral says so, and gives nothing', async () => {
+describe('a donor that cannot transfer', () => {
+  test('returns an error without collateral', async () => {
     const peer = createTestPeer()
     await peer.holder.generate()
     const fetchCollateral = () => Promise.reject(new VendorError('vendor_unreachable', 'down'))
@@ -158,14 +158,14 @@ describe('what a donor cannot give', () => {
     await expect(transferDirectly(donor, createTestPeer())).rejects.toMatchObject({ code: 'collateral_stale' })
   })
 
-  test('an enclave without a secret gives none', async () => {
+  test('returns an error without a secret', async () => {
     const joiner = createTestPeer()
     await expect(transferDirectly(createDonor(createTestPeer()), joiner)).rejects.toThrow('no secret here')
   })
 })
 
 describe('floods', () => {
-  test('twenty thousand challenges keep nothing, and crowd nobody out', async () => {
+  test('twenty thousand challenges take no memory and block no joiner', async () => {
     const { peer, donor } = await createGiving()
     const answer = transferDirectly(donor, createTestPeer(), (request) => {
       for (let count = 0; count < 20_000; count++) donor.challenge()
@@ -175,7 +175,7 @@ describe('floods', () => {
     expect(peer.countQuotes()).toBe(1)
   })
 
-  test('of transfers at once four are looked at, one after the other, and the rest refused', async () => {
+  test('checks four concurrent transfers in sequence and rejects the rest', async () => {
     const { peer, donor } = await createGiving()
     const requests: TransferRequest[] = []
     for (let count = 0; count < 12; count++) {
@@ -197,7 +197,7 @@ describe('floods', () => {
   })
 })
 
-test('requests of another shape are refused before anything is verified', async () => {
+test('rejects malformed requests before verification', async () => {
   const evidence = { quote: '00', config: createTestPeer().config, collateral: simulator.collateral({ at }) }
   const hex = '11'.repeat(32)
   const whole = { challenge: hex, nonce: hex, publicKey: hex, evidence }

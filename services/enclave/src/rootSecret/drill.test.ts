@@ -89,7 +89,7 @@ const custodian = (...parameters: string[]) =>
 const find = ({ output }: EnclaveProcess, msg: string) =>
   output.map((line) => JSON.parse(line)).find((line) => line.msg === msg)
 
-/** As two custodians together could do it, against all advice, on one machine. */
+/** What two custodians could do together on one machine. Nobody should do this. */
 async function combineShares(): Promise<string> {
   const backup = parseBackup(await readFile(backupPath, 'utf8'))
   const { threshold, policyHash, configHash, commitment } = backup
@@ -102,7 +102,7 @@ async function combineShares(): Promise<string> {
   return toHex(await combine(await Promise.all(opened)))
 }
 
-test('genesis, a second enclave that joins, both lost, a third recovered by two of three custodians: one and the same wallet', async () => {
+test('genesis, a join, the loss of both, and a recovery by two of three custodians keep the same wallet', async () => {
   const first = await start('genesis')
   const backup = await readFile(backupPath, 'utf8')
   const session = await openSession(first)
@@ -110,11 +110,11 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
   expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
 
   const second = await start(`join:${first.url}`)
-  // The grant too: its key is of the secret and of the configuration, and both are the same.
+  // The grant, too: its key depends on the secret and the configuration, which are the same.
   expect(await sign(second, session)).toBe(signature)
   expect(await openSession(second)).toMatchObject({ address: session.address, keyId: session.keyId })
 
-  // A second genesis would be a second set of wallets.
+  // A second genesis would create a second set of wallets.
   const again = spawnEnclave({ PORT: '0', MOCK_ATTESTATION: 'true', QUOTE_SOURCE: 'mock', ...toEnv('genesis') })
   expect(await once(again.child, 'close')).toEqual([1, null])
   expect(again.output.join()).toContain('there is a backup already')
@@ -194,7 +194,7 @@ test('an upgrade that drops an issuer’s client and signed entropy needs --allo
   expect(await held()).toBe(1)
 })
 
-test('on real silicon, the enclave and the custodian’s tool refuse a policy without platforms', async () => {
+test('on real hardware, enclave and custodian tool reject a policy without platforms', async () => {
   const production = {
     ...toEnv('recover'),
     NODE_ENV: 'production',

@@ -8,10 +8,10 @@ import { type Change, connect, createGiving, joinFrom, readReasons } from '../..
 import type { Donor } from './donor.ts'
 import { join } from './join.ts'
 
-describe('a joiner takes no secret from anybody else', () => {
+describe('a joiner accepts a secret only from its donor', () => {
   const injected = new Uint8Array(32).map((_, index) => index + 1)
 
-  test('a secret that somebody between has sealed to its key, with the donor’s own quote', async () => {
+  test('rejects a secret that a man in the middle sealed to its key, with the donor’s own quote', async () => {
     const { donor } = await createGiving()
     const joiner = createTestPeer()
     let publicKey = ''
@@ -44,7 +44,7 @@ describe('a joiner takes no secret from anybody else', () => {
     expect(joiner.secrets).toEqual([])
   })
 
-  test('a donor that says another configuration', async () => {
+  test('rejects a donor that claims another configuration', async () => {
     const { peer, donor } = await createGiving()
     const joiner = createTestPeer()
     const config = { ...peer.config, callerPolicy: 'all' }
@@ -85,8 +85,8 @@ describe('a joiner takes no secret from anybody else', () => {
   const flip = (hex: string) => (hex.startsWith('0') ? `1${hex.slice(1)}` : `0${hex.slice(1)}`)
 })
 
-describe('which donor, and for how long', () => {
-  test('those that are not up yet are asked again; the first that gives is enough', async () => {
+describe('which donors are asked, and how long', () => {
+  test('retries unavailable ones, and the first that succeeds is enough', async () => {
     const { donor } = await createGiving()
     const donors: Record<string, Donor> = {}
     const callPeer = connect(donors)
@@ -103,14 +103,14 @@ describe('which donor, and for how long', () => {
     expect(joiner.lines.filter((line) => line.includes('Got no root secret'))).toHaveLength(7)
   })
 
-  test('not for ever', async () => {
+  test('gives up after the time limit', async () => {
     const joiner = createTestPeer()
     const callPeer = connect({})
     await expect(join({ ...joiner, callPeer }, ['a', 'b'])).rejects.toThrow('in time')
     expect(callPeer.calls).toHaveLength(120)
   })
 
-  test('nor longer where nobody answers at all', async () => {
+  test('also if no donor responds at all', async () => {
     const joiner = createTestPeer()
     const start = joiner.clock.now()
     const urls = Array.from({ length: 16 }, (_, index) => `https://${index}.example`)
@@ -120,7 +120,7 @@ describe('which donor, and for how long', () => {
     }
     await expect(join({ ...joiner, callPeer: silent }, urls)).rejects.toThrow('in time')
     expect(joiner.clock.now() - start).toBeLessThanOrEqual(305_000)
-    // A challenge, and then nothing: the whole of the time is not for one enclave.
+    // A challenge and then nothing: one enclave must not use the whole time.
     const late = createTestPeer()
     const timeouts: number[] = []
     const slow: CallPeer = async (url, path, body, timeoutMs = 60_000) => {
@@ -138,7 +138,7 @@ describe('which donor, and for how long', () => {
     expect(Math.max(...timeouts)).toBe(60_000)
   })
 
-  test('one whose configuration is no Unicode, or who brings about what nobody has thought of, does not end it', async () => {
+  test('an invalid configuration or an unexpected error of one donor does not end the search', async () => {
     const { donor } = await createGiving()
     const honest = connect({ b: donor })
     const config = { ...createTestPeer().config, version: '\ud800' }
@@ -156,7 +156,7 @@ describe('which donor, and for how long', () => {
     }
   })
 
-  test('a challenge that lapsed on the way is asked for again', async () => {
+  test('requests a new challenge if one expires on the way', async () => {
     const { peer, donor } = await createGiving()
     let isFirst = true
     const slow: Donor = {
@@ -173,7 +173,7 @@ describe('which donor, and for how long', () => {
     expect(joiner.secrets).toHaveLength(1)
   })
 
-  test('one that refuses does not keep another from giving; a busy one is asked again', async () => {
+  test('a donor that refuses does not affect others, and a busy one is asked again', async () => {
     const { donor } = await createGiving()
     const { donor: stranger } = await createGiving({ config: { version: '9' } })
     let isBusy = true

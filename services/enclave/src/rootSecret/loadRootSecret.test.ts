@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test('a file is made at the first start, for the owner alone, and read at the next', async () => {
+test('a file is created at the first start, readable only by its owner, and read at the next', async () => {
   const path = join(folder, 'deep/root-secret')
   const first = await loadRootSecret({ kind: 'file', path }, random)
   expect((await stat(path)).mode & 0o777).toBe(0o600)
@@ -23,14 +23,14 @@ test('a file is made at the first start, for the owner alone, and read at the ne
   expect(await readdir(join(folder, 'deep'))).toEqual(['root-secret'])
 })
 
-test('a new file is on disk with the names of the folders that lead to it: another secret would be another set of wallets', async () => {
+test('a new file and its folders are synced to disk, because another secret would mean another set of wallets', async () => {
   const synced: string[] = []
   await onSync((path) => void synced.push(relative(folder, path)))
   await loadRootSecret({ kind: 'file', path: join(folder, 'very/deep/root-secret') }, random)
   expect(synced).toEqual(['very', '', expect.stringMatching(/^very\/deep\/root-secret\..*\.draft$/), 'very/deep'])
 })
 
-test('ten first starts at once agree on one secret', async () => {
+test('ten concurrent first starts agree on one secret', async () => {
   const path = join(folder, 'root-secret')
   const all = await Promise.all(Array.from({ length: 10 }, () => loadRootSecret({ kind: 'file', path }, random)))
   const onDisk = (await readFile(path, 'utf8')).trim()

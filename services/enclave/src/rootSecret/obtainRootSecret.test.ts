@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 describe('genesis', () => {
-  test('the backup is on disk, public, whole, and tells nothing of the secret', async () => {
+  test('the backup is on disk, public and complete, and reveals nothing of the secret', async () => {
     const { peer, backup } = await genesis(folder)
     expect(peer.secrets).toHaveLength(1)
     const text = await readFile(toBackupPath(folder), 'utf8')
@@ -40,24 +40,24 @@ describe('genesis', () => {
     expect(await readdir(folder)).toEqual(['backup.json'])
   })
 
-  test('never twice: the file stays, and no secret is made', async () => {
+  test('fails if the file exists, without creating a secret', async () => {
     const { backup } = await genesis(folder)
     const second = createTestPeer()
     await expect(genesis(folder, second)).rejects.toThrow('there is a backup already')
     expect(second.secrets).toEqual([])
     expect(parseBackup(await readFile(toBackupPath(folder), 'utf8'))).toEqual(backup)
-    // Nor where two start at once and both saw no file.
+    // Also if two start at the same time and both saw no file.
     await expect(writeBackup(toBackupPath(folder), backup, second.random)).rejects.toThrow('there is a backup already')
     expect(await readdir(folder)).toEqual(['backup.json'])
   })
 
-  test('not by an enclave that its own policy does not list: nothing is written', async () => {
+  test('fails for an enclave that its own policy does not list, and writes nothing', async () => {
     const peer = createTestPeer({ quote: { mrtd: new Uint8Array(48).fill(1) } })
     await expect(genesis(folder, peer)).rejects.toThrow(`found ${'01'.repeat(48)}`)
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('a backup that could not be written is no start, and no secret is made', async () => {
+  test('fails without creating a secret if the backup cannot be written', async () => {
     const peer = createTestPeer()
     await expect(genesis(folder, peer, join(folder, 'missing/backup.json'))).rejects.toThrow('ENOENT')
     await writeFile(join(folder, 'file'), '')
@@ -75,17 +75,17 @@ describe('genesis', () => {
     expect(await readdir(folder)).toEqual(['backup.json'])
   })
 
-  test('nor does one where the new backup could be written and not linked', async () => {
+  test('nor does one whose new backup cannot be linked', async () => {
     await genesis(folder)
     const peer = createTestPeer()
-    // All random names are one name, so that the link finds it taken.
+    // All random names are equal, so the link finds the name taken.
     const random = (length: number) => new Uint8Array(length)
     await expect(recover(folder, { ...peer, random }, join(folder, 'new.json'))).rejects.toThrow('EEXIST')
     expect(peer.countQuotes()).toBe(0)
     expect(await readdir(folder)).toEqual(['backup.json'])
   })
 
-  test('quotes and collateral that are away for a moment are waited for, not for ever', async () => {
+  test('waits for unavailable quotes and collateral up to a time limit', async () => {
     const peer = createTestPeer()
     let failures = 5
     const fetchCollateral = async () => {
@@ -103,7 +103,7 @@ describe('genesis', () => {
     ['all of it', 'tcb_info_not_in_date', (issued: Collateral) => issued],
     ['its revocation list', 'crl_not_yet_valid', ({ pck_crl }: Collateral) => ({ ...simulator.collateral(), pck_crl })],
   ])('collateral issued after the time of the backup, %s, is waited for, not for ever', async (_, code, change) => {
-    // The simulator's is a day old at its time.
+    // The simulator's collateral is a day old at its time.
     const toFetch = (aheadMs: number) => async () =>
       change(simulator.collateral({ at: new Date(at.getTime() + DAY_MS + aheadMs) }))
     const peer = createTestPeer()
@@ -117,7 +117,7 @@ describe('genesis', () => {
   })
 })
 
-describe('joining with the backup at hand', () => {
+describe('joining with the backup', () => {
   async function joinWith(donors: TestPeer[], peer = createTestPeer()) {
     const giving = donors.map((donor) => createDonor(donor))
     const urls = donors.map((_, index) => `https://${index}.example`)
@@ -135,7 +135,7 @@ describe('joining with the backup at hand', () => {
     return peer
   }
 
-  test('the secret of another genesis is not taken, that of the backup is', async () => {
+  test('rejects the secret of another genesis, and accepts the backup’s', async () => {
     const stranger = createTestPeer()
     await stranger.holder.generate()
     const { peer } = await genesis(folder)
@@ -143,7 +143,7 @@ describe('joining with the backup at hand', () => {
     expect((await joinWith([stranger, peer])).secrets).toEqual(peer.secrets)
   })
 
-  test('a donor that has fallen out of date since is taken, if the backup is of our own policy; other code never', async () => {
+  test('accepts a donor that is out of date by now if the backup is of the same policy; never other code', async () => {
     const { peer } = await genesis(folder)
     const donor = (quote: NonNullable<TestPeerOptions['quote']>) => {
       const { quoteSource, fetchCollateral } = createTestPeer({ quote })
@@ -154,7 +154,7 @@ describe('joining with the backup at hand', () => {
     const joiner = createTestPeer()
     await expect(joinWith([donor({ mrtd: new Uint8Array(48).fill(1) })], joiner)).rejects.toThrow('no enclave gives us')
     expect(joiner.lines.join()).toContain('measurement_not_allowed')
-    // Without a backup of our own policy the donor's word is all there is.
+    // Without a backup of the same policy, only the donor vouches for the secret.
     const policy = createTestPolicy({ platforms: [{ fmspc: '00906ed50000' }] })
     await rm(toBackupPath(folder))
     await writeFile(toBackupPath(folder), toBackupFile(await createForeignBackup(peer, policy)))
@@ -163,20 +163,20 @@ describe('joining with the backup at hand', () => {
     expect(careful.lines.join()).toContain('tcb_status_not_accepted')
   })
 
-  /** Of the same secret, by an enclave of another policy. */
+  /** Of the same secret, by an enclave with another policy. */
   async function createForeignBackup({ holder }: TestPeer, policy: ParsedRootSecretPolicy) {
     const { config, ...maker } = createTestPeer({ policy })
     return createBackup({ ...maker, config, holder })
   }
 
-  test('one that is named and not there is a fault, not a reason to do without', async () => {
+  test('a named but missing backup is a fault', async () => {
     const { peer } = await genesis(folder)
     await rm(toBackupPath(folder))
     await expect(joinWith([peer])).rejects.toThrow('ROOT_SECRET_BACKUP_FILE cannot be read: ENOENT')
     await expect(recover(folder)).rejects.toThrow('ROOT_SECRET_BACKUP_FILE cannot be read: ENOENT')
   })
 
-  test('a backup that was changed is no backup', async () => {
+  test('rejects a changed backup', async () => {
     const { peer, backup } = await genesis(folder)
     await writeFile(toBackupPath(folder), toBackupFile({ ...backup, commitment: '00'.repeat(32) }))
     await expect(joinWith([peer])).rejects.toThrow('its quote is not valid')

@@ -36,7 +36,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 describe('recovery', () => {
-  test('with two of three custodians the secret is there; before, nothing but health and recovery is answered', async () => {
+  test('two of three custodians restore the secret; before that only health and recovery respond', async () => {
     const { peer: lost } = await genesis(folder)
     const peer = createTestPeer()
     const { app, needed, recovered, finish } = await recover(folder, peer)
@@ -69,7 +69,7 @@ describe('recovery', () => {
     const policy = createTestPolicy({ measurements: [{ ...measurement, mrTd: 'ab'.repeat(48) }, measurement] })
     const peer = createTestPeer({ policy, config: { version: '0.0.1' } })
     const { app, recovered } = await recover(folder, peer)
-    // One who was not told of the upgrade does not give his share.
+    // A custodian who doesn't know of the upgrade doesn't give a share.
     await expect(submit(folder, app, { peer: lost })).rejects.toThrow('another policy')
     const configHash = toHex(peer.configHash)
     await expect(submit(folder, app, { peer, policy: lost.parsed, configHash })).rejects.toThrow('another policy')
@@ -78,7 +78,7 @@ describe('recovery', () => {
     expect(peer.secrets).toEqual(lost.secrets)
   })
 
-  test('new custodians get a new backup, by consent of enough of the old; a rising threshold counts at once', async () => {
+  test('enough old custodians can consent to new ones and a new backup; a higher threshold applies immediately', async () => {
     const { peer: lost } = await genesis(folder)
     const newcomer = createX25519Pair()
     const pairs = [custodians[0], custodians[1], custodians[2], newcomer] as X25519Pair[]
@@ -93,7 +93,7 @@ describe('recovery', () => {
     await recovered
     await finish()
     expect(peer.secrets).toEqual(lost.secrets)
-    // From the new backup, with the newcomer.
+    // From the new backup, with the new custodian.
     await rm(toBackupPath(folder))
     await writeFile(toBackupPath(folder), await readFile(newPath))
     const next = createTestPeer({ policy })
@@ -102,7 +102,7 @@ describe('recovery', () => {
     expect(next.secrets).toEqual(lost.secrets)
   })
 
-  test('not with one who has left, though his share is good', async () => {
+  test('rejects a custodian who has left, even with a valid share', async () => {
     const { peer: lost } = await genesis(folder)
     const keys = [custodians[0], custodians[1], createX25519Pair()].map((pair) => toHex((pair as X25519Pair).publicKey))
     const peer = createTestPeer({ policy: createTestPolicy({ custodians: { threshold: 2, keys } }) })
@@ -113,14 +113,14 @@ describe('recovery', () => {
     expect(peer.secrets).toEqual(lost.secrets)
   })
 
-  test('not with custodians that the policy does not have: a forged backup would bring its own', async () => {
+  test('rejects custodians that the policy does not list: a forged backup would name its own', async () => {
     const forger = [1, 2, 3].map(() => createX25519Pair())
     const keys = forger.map(({ publicKey }) => toHex(publicKey))
     await genesis(folder, createTestPeer({ policy: createTestPolicy({ custodians: { threshold: 2, keys } }) }))
     await expect(recover(folder)).rejects.toThrow('too few custodians of the backup')
   })
 
-  test('nor with what stands in the backup for all to read', async () => {
+  test('rejects everything that can be read from the backup', async () => {
     const { backup } = await genesis(folder)
     const peer = createTestPeer()
     const { app } = await recover(folder, peer)
@@ -131,7 +131,7 @@ describe('recovery', () => {
     expect(peer.secrets).toEqual([])
   })
 
-  test('shares of another shape, repeated, or wrong: none keeps another custodian out', async () => {
+  test('malformed, repeated or wrong shares do not keep other custodians from giving theirs', async () => {
     await genesis(folder)
     const peer = createTestPeer()
     const { app } = await recover(folder, peer)
@@ -147,7 +147,7 @@ describe('recovery', () => {
     }
     await submit(folder, app, { peer, pair: custodians[0] })
     await expect(submit(folder, app, { peer, pair: custodians[0] })).rejects.toMatchObject({ details: 'share_refused' })
-    // Anybody can send this: it must not keep a custodian out.
+    // Anyone can send this, so it must not block a custodian.
     const garbage = { index: 1, enc: '11'.repeat(32), ciphertext: '22'.repeat(49) }
     for (let count = 0; count < 20; count++) {
       expect((await call(app, rootSecretPaths.share, garbage)).answer.error?.code).toBe('share_refused')
@@ -160,7 +160,7 @@ describe('recovery', () => {
     expect(peer.secrets).toHaveLength(1)
   })
 
-  /** Sealed as it should be by the second custodian, who has mixed up his shares. */
+  /** Sealed correctly by the second custodian, who has mixed up the shares. */
   async function submitWrongShare(app: App, peer: TestPeer, sender: X25519Pair) {
     const { answer } = await call(app, rootSecretPaths.recovery, { nonce: '00'.repeat(32) })
     const { publicKey, backupHash } = answer as { publicKey: string; backupHash: string }
@@ -170,7 +170,7 @@ describe('recovery', () => {
     return call(app, rootSecretPaths.share, { index: 1, enc: toHex(enc), ciphertext: toHex(ciphertext) })
   }
 
-  test('a custodian who comes while others are at it waits for his turn, for a minute', async () => {
+  test('a custodian waits up to a minute while others are handled', async () => {
     await genesis(folder)
     const peer = createTestPeer()
     const { app } = await recover(folder, peer)
@@ -188,7 +188,7 @@ describe('recovery', () => {
     await expect(submit(folder, busyFor(12), { peer })).rejects.toMatchObject({ details: 'quote_unavailable' })
   })
 
-  test('quotes are made one at a time, for a few who wait', async () => {
+  test('creates one quote at a time, for a few waiting callers', async () => {
     await genesis(folder)
     const peer = createTestPeer()
     const { app } = await recover(folder, peer)
@@ -200,7 +200,7 @@ describe('recovery', () => {
   })
 })
 
-describe('a backup that was changed is refused by the enclave and by the custodian', () => {
+describe('enclave and custodian reject a changed backup', () => {
   let lost: TestPeer
   let backup: Backup
   let app: App
@@ -250,7 +250,7 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     expect(peer.secrets).toEqual([])
   })
 
-  test('and so is one with a member twice, of which two readers could take another each', async () => {
+  test('both reject duplicate members, which two readers could read differently', async () => {
     const { backup } = await genesis(folder)
     const text = toBackupFile(backup).replace('"threshold": 2', '"threshold": 3,\n  "threshold": 2')
     await writeFile(toBackupPath(folder), text)
@@ -266,7 +266,7 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     await expect(recover(folder)).rejects.toThrow('its quote is not valid')
   })
 
-  test('one made under another policy than the custodian names, or for other custodians than the policy', async () => {
+  test('both reject a backup of another policy than the custodian names, or with other custodians than the policy', async () => {
     const { peer } = await genesis(folder)
     const { app } = await recover(folder)
     const madeUnder = createTestPolicy({ statuses: ['UpToDate'] })
@@ -278,7 +278,7 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     await expect(recover(folder)).rejects.toThrow('it is for other custodians')
   })
 
-  test('one whose parts do not agree, though an enclave of the policy has quoted them', async () => {
+  test('both reject a backup whose parts do not match, even if an enclave of the policy has quoted them', async () => {
     const peer = createTestPeer()
     await forge(folder, { ...peer, config: { ...peer.config, rootSecret: 'file' } })
     await expect(recover(folder)).rejects.toThrow('its configuration has another policy')
@@ -291,7 +291,7 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     await expect(recover(folder)).rejects.toThrow('its configuration does not match its hash')
   })
 
-  test('one of simulated silicon, by a real enclave', async () => {
+  test('a real enclave rejects a backup of simulated hardware', async () => {
     await genesis(folder)
     const peer = { ...createTestPeer(), verifier: createVerifier({ roots: vendorRoots }) }
     await expect(recover(folder, peer)).rejects.toThrow('root_not_trusted')

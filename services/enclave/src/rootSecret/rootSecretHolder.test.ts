@@ -13,7 +13,7 @@ const policyHash = new Uint8Array(32).fill(8)
 const backupHash = new Uint8Array(32).fill(9)
 const pairs = Array.from({ length: 5 }, createX25519Pair)
 const THRESHOLD = 3
-/** Counts up, so that no two secrets of this file are the same. */
+/** Counts up, so that all secrets of this file differ. */
 let next = 0
 const random = (length: number) => new Uint8Array(length).map((_, index) => (index === 0 ? ++next : index))
 
@@ -71,7 +71,7 @@ function submit(
 }
 
 describe('shares', () => {
-  test('any three of five make the secret, whatever their order; two do not', async () => {
+  test('any three of five restore the secret, in any order; two do not', async () => {
     const shared = await createShared()
     for (const indexes of [
       [0, 1, 2],
@@ -88,7 +88,7 @@ describe('shares', () => {
     }
   })
 
-  test('more may be asked for than the backup needs', async () => {
+  test('the policy may require more than the backup', async () => {
     const shared = await createShared()
     const { holder, secrets, publicKey } = await createExpecting(shared, 5)
     for (const index of [0, 1, 2, 3, 4]) {
@@ -98,7 +98,7 @@ describe('shares', () => {
     expect(secrets).toEqual([shared.secret])
   })
 
-  test('each is of its custodian, its place, its policy, its configuration and its secret', async () => {
+  test('each is bound to its custodian, index, policy, configuration and secret', async () => {
     const shared = await createShared()
     const [first] = shared.shares
     const facts = { policyHash, configHash, commitment: shared.commitment, threshold: THRESHOLD, index: 0 }
@@ -117,7 +117,7 @@ describe('shares', () => {
     expect(hashShare({ index: 0, share: openShare(shared, 0) })).toEqual(first?.hash)
   })
 
-  test('the commitment is of the secret alone, and not the secret', async () => {
+  test('the commitment depends only on the secret and does not reveal it', async () => {
     const { secret, commitment } = await createShared()
     expect(computeCommitment(secret)).toEqual(commitment)
     expect(commitment).not.toEqual(secret)
@@ -125,7 +125,7 @@ describe('shares', () => {
   })
 })
 
-describe('a share that is not taken changes nothing', () => {
+describe('a rejected share changes nothing', () => {
   test.each<[string, (shared: Shared, other: Shared) => Submission, string]>([
     [
       'of a custodian that is none',
@@ -169,7 +169,7 @@ describe('a share that is not taken changes nothing', () => {
     expect(secrets).toEqual([])
   })
 
-  test('shares that are right one by one, but not of the secret that the backup names', async () => {
+  test('individually valid shares of another secret than the backup’s', async () => {
     const shared = await createShared()
     const { holder, secrets, publicKey } = await createExpecting({ ...shared, commitment: new Uint8Array(32) })
     for (const index of [0, 1]) await submit(holder, publicKey, { index, share: openShare(shared, index) })
@@ -178,7 +178,7 @@ describe('a share that is not taken changes nothing', () => {
     expect(secrets).toEqual([])
   })
 
-  test('any at all, to a holder that expects none, or has its secret', async () => {
+  test('any share, to a holder that expects none or has its secret', async () => {
     const shared = await createShared()
     const { holder, publicKey } = await createExpecting(shared)
     const parameters = { index: 0, share: openShare(shared, 0) }
@@ -204,7 +204,7 @@ describe('a transfer', () => {
     return { donor, joiner, sealed }
   }
 
-  test('gives the secret to the holder that created the key, once', async () => {
+  test('gives the secret once to the holder that created the key', async () => {
     const { donor, joiner, sealed } = await give()
     await joiner.holder.accept({ sealed, aad })
     expect(joiner.secrets).toEqual(donor.secrets)
@@ -232,7 +232,7 @@ describe('a transfer', () => {
     expect(joiner.secrets).toEqual([])
   })
 
-  test('a holder without a secret has nothing to give', async () => {
+  test('fails for a holder without a secret', async () => {
     const { holder } = create()
     await expect(holder.seal({ recipient: createX25519Pair().publicKey, aad })).rejects.toThrow('no secret here')
     await expect(holder.share({ policyHash, custodians: [], threshold: 2 })).rejects.toThrow('no secret here')

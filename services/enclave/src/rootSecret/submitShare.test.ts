@@ -22,11 +22,11 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-describe('a drill with simulated silicon gets no share of a real backup', () => {
-  /** As real as this silicon can be: its configuration says so, and custodians have checked that configuration. */
+describe('a drill with simulated hardware gets no share of a real backup', () => {
+  /** As real as simulated hardware can look: its configuration claims it, and custodians have checked that configuration. */
   const real = { config: { quoteSource: 'configfs' } }
 
-  test('nor is one of a drill taken for real', async () => {
+  test('nor is a drill’s share accepted for a real backup', async () => {
     const { backup } = await genesis(folder, createTestPeer(real))
     const drill = createTestPeer()
     const { verifier } = drill
@@ -40,7 +40,7 @@ describe('a drill with simulated silicon gets no share of a real backup', () => 
     )
   })
 
-  test('not though its shares are copied into a backup of the drill', async () => {
+  test('nor if its shares are copied into a backup of the drill', async () => {
     const { backup } = await genesis(folder, createTestPeer(real))
     const drill = createTestPeer()
     const { evidence: _, ...body } = { ...backup, configHash: toHex(drill.configHash) }
@@ -51,7 +51,7 @@ describe('a drill with simulated silicon gets no share of a real backup', () => 
     expect(drill.lines.join()).not.toContain('Got a share')
   })
 
-  test('nor does an enclave that calls itself real, in a drill', async () => {
+  test('nor is an enclave that claims to be real accepted in a drill', async () => {
     await genesis(folder)
     const { app } = await recover(folder)
     const peer = createTestPeer(real)
@@ -139,7 +139,7 @@ describe('the configuration that a custodian accepts', () => {
     expect(printed.at(-1)).toContain('1 of 2')
   })
 
-  test('and his tool refuses to lose the only signed source next to an unsigned one', async () => {
+  test('the tool also refuses to lose the only signed source next to an unsigned one', async () => {
     const both = { ...old, settings: createEnclaveSettings([satellite, unsigned], [], log) }
     await genesis(folder, createTestPeer(both))
     const peer = createTestPeer({ ...old, settings: createEnclaveSettings([unsigned], [], log) })
@@ -147,7 +147,7 @@ describe('the configuration that a custodian accepts', () => {
     await expect(submit(folder, app, { peer })).rejects.toThrow('add --allow-loss entropy')
   })
 
-  test('the hash that the tool computed, and each line that differs', async () => {
+  test('is shown as the computed hash and each line that differs', async () => {
     const settings = createEnclaveSettings([satellite], [`0x${'11'.repeat(20)}`], {
       ...log,
       origins: ['log.example/b'],
@@ -175,7 +175,7 @@ describe('the configuration that a custodian accepts', () => {
     ])
   })
 
-  test('is refused if the settings do not match its hash', async () => {
+  test('is rejected if the settings do not match its hash', async () => {
     const { peer, app } = await startUpgrade({ settings: createEnclaveSettings([satellite]) })
     const change = (path: string, body: unknown) =>
       path === '/recovery answer' ? { ...(body as object), settings: old.settings } : body
@@ -183,7 +183,7 @@ describe('the configuration that a custodian accepts', () => {
     expect(peer.lines.join()).not.toContain('Got a share')
   })
 
-  test('is refused without a log and signed entropy if the backup has no settings', async () => {
+  test('is rejected without a log and signed entropy if the backup has no settings', async () => {
     const maker = createTestPeer(old)
     await maker.holder.generate()
     const { evidence: _, settings: __, ...body } = await createBackup(maker)
@@ -194,7 +194,7 @@ describe('the configuration that a custodian accepts', () => {
     const peer = createTestPeer({ ...old, settings: createEnclaveSettings([unsigned]) })
     const { app } = await recover(folder, peer)
     await expect(submit(folder, app, { peer })).rejects.toThrow('add --allow-loss log --allow-loss entropy')
-    // Nobody knows whether these are the old witnesses.
+    // It is unknown whether these are the old witnesses.
     const replaced = createEnclaveSettings([satellite], [], { ...log, witnesses: operators.toSorted(), quorum: 2 })
     const other = createTestPeer({ ...old, settings: replaced })
     const waiting = (await recover(folder, other)).app
@@ -203,7 +203,7 @@ describe('the configuration that a custodian accepts', () => {
   })
 })
 
-describe('a custodian gives his share to nobody else', () => {
+describe('a custodian gives a share to no other enclave', () => {
   type Answer = { publicKey: string; backupHash: string; evidence: Record<string, unknown> }
   let backup: Backup
   beforeAll(async () => {
@@ -262,14 +262,14 @@ describe('a custodian gives his share to nobody else', () => {
     expect(peer.lines.join()).not.toContain('Got a share')
   })
 
-  test('other code, though the backup and the configuration are right', async () => {
+  test('other code, even if backup and configuration are right', async () => {
     const peer = createTestPeer({ quote: { mrtd: new Uint8Array(48).fill(1) } })
     const { app } = await recover(folder, peer)
     await expect(submit(folder, app, { peer })).rejects.toThrow('measurement_not_allowed')
     expect(peer.lines.join()).not.toContain('Got a share')
   })
 
-  test('a share sealed to one enclave says nothing to another', async () => {
+  test('a share sealed to one enclave is useless to another', async () => {
     const [one, other] = [createTestPeer(), createTestPeer()]
     const [first, second] = [await recover(folder, one), await recover(folder, other)]
     let sent: unknown

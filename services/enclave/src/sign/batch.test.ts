@@ -9,7 +9,7 @@ const configHash = new Uint8Array(32).fill(2)
 const log = { info() {}, warn() {}, error() {} }
 const leafOf = (index: number) => new Uint8Array(createHash('sha256').update(String(index)).digest())
 
-/** A quote source whose quotes are answered by hand, one after the other. */
+/** A quote source whose quotes the test answers in order. */
 function createManualSource() {
   const asked: { reportData: Uint8Array; answer(): void; fail(): void }[] = []
   let inFlight = 0
@@ -50,7 +50,7 @@ function assertCovered(placement: Placement, leaf: Uint8Array, reportData: Uint8
   expect(toHex(covered)).toBe(toHex(reportData))
 }
 
-test('one quote in flight; what arrives meanwhile shares the next; each leaf is covered', async () => {
+test('makes one quote at a time; leaves that arrive meanwhile share the next, and each is covered', async () => {
   const { quoteSource, asked, mostInFlight } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
   const first = batcher.add(leafOf(0))
@@ -71,7 +71,7 @@ test('one quote in flight; what arrives meanwhile shares the next; each leaf is 
   expect(mostInFlight()).toBe(1)
 })
 
-test('a quote waits for leaves that are being made when it could begin, and for none that come later', async () => {
+test('a quote waits for leaves that were already being signed, and for no later ones', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
   const onFirst = batcher.expect(2)
@@ -83,7 +83,7 @@ test('a quote waits for leaves that are being made when it could begin, and for 
   onFirst()
   await settle()
   expect(asked).toHaveLength(0)
-  // Those that came to nothing are not waited for either.
+  // Nor for those that have failed.
   onSecond()
   await settle()
   expect(asked).toHaveLength(1)
@@ -93,21 +93,18 @@ test('a quote waits for leaves that are being made when it could begin, and for 
   onLate()
 })
 
-test.each([33, Number.POSITIVE_INFINITY])(
-  'a quote does not wait for %d leaves, or for what comes behind them',
-  async (count) => {
-    const { quoteSource, asked } = createManualSource()
-    const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
-    batcher.expect(count)
-    batcher.expect(1)
-    const alone = batcher.add(leafOf(0))
-    await settle()
-    asked[0]?.answer()
-    expect((await alone).batch.leaves).toHaveLength(1)
-  },
-)
+test.each([33, Number.POSITIVE_INFINITY])('a quote does not wait for %d leaves, or for later ones', async (count) => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+  batcher.expect(count)
+  batcher.expect(1)
+  const alone = batcher.add(leafOf(0))
+  await settle()
+  asked[0]?.answer()
+  expect((await alone).batch.leaves).toHaveLength(1)
+})
 
-test('a quote that is full waits for nothing', async () => {
+test('a full quote does not wait', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 2, log })
   batcher.expect(1)
@@ -117,7 +114,7 @@ test('a quote that is full waits for nothing', async () => {
   expect((await Promise.all(all))[0]?.batch.leaves).toHaveLength(2)
 })
 
-test('what is added in one turn shares one quote', async () => {
+test('leaves added in one turn share one quote', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
   const all = Array.from({ length: 5 }, (_, index) => batcher.add(leafOf(index)))
@@ -141,7 +138,7 @@ test('the batches of one boot form a chain', async () => {
   }
 })
 
-test('no more than the limit share a quote', async () => {
+test('a quote covers at most the limit', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 4, log })
   const all = Array.from({ length: 10 }, (_, index) => batcher.add(leafOf(index)))
@@ -152,7 +149,7 @@ test('no more than the limit share a quote', async () => {
   expect((await Promise.all(all)).map(({ batch }) => batch.leaves.length)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 2, 2])
 })
 
-test('a batch without a quote fails as a whole, leaves no gap, and the next goes on', async () => {
+test('a batch without a quote fails as a whole and leaves no gap, and the next one continues', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
   const lost = await batcher.add(leafOf(0))
@@ -165,7 +162,7 @@ test('a batch without a quote fails as a whole, leaves no gap, and the next goes
   expect(await (await next).batch.signed).toMatchObject({ sequence: 0, previous: '00'.repeat(32) })
 })
 
-test('draining waits for what is under way', async () => {
+test('draining waits for pending batches', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
   const placed = batcher.add(leafOf(0))
@@ -180,7 +177,7 @@ test('draining waits for what is under way', async () => {
   await placed
 })
 
-test('each batch is told in its order when its quote begins, before anybody has it', async () => {
+test('reports each batch in order when its quote starts, before any caller gets it', async () => {
   const { quoteSource, asked } = createManualSource()
   const told: string[] = []
   const batcher = createBatcher({

@@ -35,7 +35,7 @@ beforeEach(() => {
   samples = createSamples({ sources: [SATELLITE], time })
 })
 
-test('the source of a sample is the setting that it was verified by', () => {
+test('the source of a sample is the setting that verified it', () => {
   const time = createKnownTime({ now: () => NOW })
   const round = createRound(NOW)
   const samples = createSamples({ sources: [SATELLITE, { kind: 'drand', ...beacon }, { kind: 'unsigned' }], time })
@@ -52,7 +52,7 @@ test('the source of a sample is the setting that it was verified by', () => {
 })
 
 describe('a sample', () => {
-  test('is used once: three signatures, three samples', () => {
+  test('is used once: three signatures need three samples', () => {
     const witness = createWitness(NOW)
     expect(samples.use(witness, use(1))).toBeUndefined()
     expect(samples.use(witness, use(2))).toBe('entropy_used')
@@ -61,13 +61,13 @@ describe('a sample', () => {
     expect(samples.use(witness, use(1))).toBeUndefined()
   })
 
-  test('exactly one of ten gets it', () => {
+  test('is used by exactly one of ten concurrent calls', () => {
     const witness = createWitness(NOW)
     const outcomes = Array.from({ length: 10 }, (_, name) => samples.use(witness, use(name)))
     expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
   })
 
-  test('is the same with another time, number and name: statements have its value alone', () => {
+  test('is the same with another time, number and name, because statements contain only its value', () => {
     const value = randomBytes(32)
     expect(samples.use(createWitness(NOW, value), use(1))).toBeUndefined()
     expect(samples.use(createWitness(NOW + 1_000, value), use(2))).toBe('entropy_used')
@@ -96,7 +96,7 @@ describe('a sample', () => {
     return { ...witness, publicKey, signatureHex: sign(null, message, key).toString('hex') }
   }
 
-  test('tells the time: at most 65 s ahead, at most 65 s behind the floor', () => {
+  test('gives the time: at most 65 s ahead, at most 65 s behind the floor', () => {
     expect(samples.use(createWitness(NOW - 65_001), use(1))).toBe('entropy_refused')
     expect(samples.use(createWitness(NOW - 65_000), use(2))).toBeUndefined()
     expect(samples.use(createWitness(NOW + 65_001), use(3))).toBe('entropy_refused')
@@ -106,7 +106,7 @@ describe('a sample', () => {
     expect(samples.use(createWitness(NOW - 1), use(5))).toBe('entropy_refused')
   })
 
-  test('moves the time by 65 s, and so do all of them together: only clock, issuers, ID tokens and witnesses let later ones in', () => {
+  test('moves the time by 65 s, also together with others: only clock, issuers, ID tokens and witnesses allow later ones', () => {
     const steps = Array.from({ length: 256 }, (_, index) => (index + 1) * 65_000)
     const outcomes = steps.map((aheadMs, index) => samples.use(createWitness(NOW + aheadMs), use(index)))
     expect(outcomes).toEqual([undefined, ...Array.from({ length: 255 }, () => 'entropy_refused')])
@@ -118,7 +118,7 @@ describe('a sample', () => {
     expect(samples.use(createWitness(NOW + 3_795_000), use(301))).toBeUndefined()
   })
 
-  test('of the present is refused where the clock is more than 65 s behind, and nobody else has told the time since', () => {
+  test('of the present is rejected if the clock is more than 65 s behind and the time is otherwise unknown since', () => {
     clock.advance(-100_000)
     expect(samples.use(createWitness(NOW + 65_000), use(1))).toBeUndefined()
     expect(samples.use(createWitness(NOW + 65_001), use(2))).toBe('entropy_refused')
@@ -130,28 +130,28 @@ describe('a sample', () => {
 describe('an off-chain signature', () => {
   const offChain = { kind: 'off-chain' } as const
 
-  test('takes a fresh sample each time: there is no repeated call of it', () => {
+  test('needs a new sample each time, because such calls are never repeated', () => {
     const witness = createWitness(NOW)
     expect(samples.use(witness, offChain)).toBeUndefined()
     expect(samples.use(witness, offChain)).toBe('entropy_used')
     expect(samples.use(witness, use(1))).toBe('entropy_used')
   })
 
-  test('does not get the sample of a transaction', () => {
+  test('cannot use the sample of a transaction', () => {
     const witness = createWitness(NOW)
     expect(samples.use(witness, use(1))).toBeUndefined()
     expect(samples.use(witness, offChain)).toBe('entropy_used')
     expect(samples.use(witness, use(1))).toBeUndefined()
   })
 
-  test('exactly one of ten gets it', () => {
+  test('exactly one of ten concurrent calls gets it', () => {
     const witness = createWitness(NOW)
     const outcomes = Array.from({ length: 10 }, () => samples.use(witness, offChain))
     expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
   })
 })
 
-test('an authorization may be asked for again, and is no transaction with the same digest', () => {
+test('an authorization can be repeated, and differs from a transaction with the same digest', () => {
   const witness = createWitness(NOW)
   const authorization = { ...use(1), kind: 'authorization' as const }
   expect(samples.use(witness, authorization)).toBeUndefined()
@@ -169,7 +169,7 @@ describe('a round of a beacon', () => {
     samples = createSamples({ sources: [{ kind: 'drand', ...beacon }, SATELLITE], time, limit: 1 })
   })
 
-  test('serves many signatures, takes no memory, and tells the time', () => {
+  test('serves many signatures, takes no memory, and gives the time', () => {
     const round = createRound(DUE)
     expect(samples.use(round, use(1))).toBeUndefined()
     expect(samples.use(round, use(2))).toBeUndefined()
@@ -204,7 +204,7 @@ describe('a round of a beacon', () => {
     expect(samples.use({ ...round, ...changes }, use(1))).toBe('entropy_refused')
   })
 
-  test('is of now: at most 65 s ahead, at most 65 s behind the floor', () => {
+  test('is current: at most 65 s ahead, at most 65 s behind the floor', () => {
     expect(samples.use(createRound(DUE + 66_000), use(1))).toBe('entropy_refused')
     expect(samples.use(createRound(DUE + 63_000), use(1))).toBeUndefined()
     expect(time.floor()).toBe(DUE + 63_000)
@@ -213,14 +213,14 @@ describe('a round of a beacon', () => {
     expect(samples.use(createRound(DUE), use(1))).toBeUndefined()
   })
 
-  test('of a beacon that the settings do not name is refused', () => {
+  test('is rejected if the settings do not name its beacon', () => {
     samples = createSamples({ sources: [SATELLITE, { kind: 'unsigned' }, { kind: 'drand', ...quicknet }], time })
     expect(samples.use(createRound(DUE), use(1))).toBe('entropy_refused')
   })
 })
 
-describe('what is remembered', () => {
-  test('is forgotten only when it is too old to be accepted again, however the clock is set', () => {
+describe('remembered samples', () => {
+  test('are deleted only when they are too old to be accepted again, for any clock', () => {
     const witness = createWitness(NOW)
     samples.use(witness, use(1))
     clock.advance(3_600_000)
@@ -231,13 +231,13 @@ describe('what is remembered', () => {
     expect(samples.use(witness, use(2))).toBe('entropy_refused')
   })
 
-  test('ends with the boot, and another enclave does not have it', () => {
+  test('end with the boot, and another enclave does not have them', () => {
     const witness = createWitness(NOW)
     expect(samples.use(witness, use(1))).toBeUndefined()
     expect(createSamples({ sources: [SATELLITE], time }).use(witness, use(2))).toBeUndefined()
   })
 
-  test('fills up: then new samples are refused, old calls repeated, and there is room again when time has passed', () => {
+  test('fill the memory: new samples are then rejected and old calls repeated, until time has passed', () => {
     samples = createSamples({ sources: [SATELLITE], time, limit: 2 })
     const [first, second] = [createWitness(NOW), createWitness(NOW)]
     samples.use(first, use(1))
@@ -257,7 +257,7 @@ describe('a source that does not sign', () => {
     sequence: 0,
   })
 
-  test('is accepted where the settings say so; each sample once, and it does not tell the time', () => {
+  test('is accepted if the settings allow it; each sample once, and without giving the time', () => {
     samples = createSamples({ sources: [{ kind: 'unsigned' }], time })
     const witness = toUnsigned(createWitness(NOW + 60_000))
     expect(samples.use(witness, use(1))).toBeUndefined()
@@ -268,18 +268,18 @@ describe('a source that does not sign', () => {
     expect(time.floor()).toBe(NOW)
   })
 
-  test('a repeated call under a later time is remembered for that time', () => {
+  test('a repeated call with a later time is remembered for that time', () => {
     samples = createSamples({ sources: [{ kind: 'unsigned' }], time })
     const witness = toUnsigned(createWitness(NOW))
     const later = { ...witness, timestamp: new Date(NOW + 30_000).toISOString() }
     for (const one of [witness, later, witness]) expect(samples.use(one, use(1))).toBeUndefined()
     for (const raisedMs of [60_000, 90_000]) expect(time.raise(NOW + raisedMs)).toBe(true)
-    // Makes it forget the first time.
+    // Lets the first time expire.
     expect(samples.use(toUnsigned(createWitness(NOW + 90_000)), use(2))).toBeUndefined()
     expect(samples.use(later, use(3))).toBe('entropy_used')
   })
 
-  test('beside one that signs, a signed sample must be signed well', () => {
+  test('next to one that signs, a signed sample needs a valid signature', () => {
     samples = createSamples({ sources: [SATELLITE, { kind: 'unsigned' }], time })
     expect(samples.use({ ...createWitness(NOW), signatureHex: '00'.repeat(64) }, use(1))).toBe('entropy_refused')
     expect(samples.use(createWitness(NOW), use(2))).toBeUndefined()

@@ -86,7 +86,7 @@ const random = (length: number) => new Uint8Array(randomBytes(length))
 const sign = (item: SignItem, at = now) =>
   signItem({ keyring, now: at, random, implementations, ...vaultDeps }, item, { coordinatorKey })
 
-test('the statement names key, transaction, entropy and caller, and the signature is viem’s to the byte', async () => {
+test('the statement names key, transaction, entropy and caller, and the signature equals viem’s', async () => {
   const result = sign(toItem()) as SignedItem & { statement: Statement }
   const privateKey = keyring.withPrivateKey(alice.owner, toHex)
   const account = privateKeyToAccount(`0x${privateKey}`)
@@ -115,7 +115,7 @@ describe('random transactions', () => {
     expect(Math.min(executed, reverted, rejected)).toBeGreaterThan(15)
   }, 240_000)
 
-  test('each mutated field is refused: the digest is of another transaction', () => {
+  test('rejects each mutated field, because the digest is of another transaction', () => {
     const mutations: Partial<TxMetadata>[] = [
       { chainId: 1 },
       { nonce: 8 },
@@ -132,7 +132,7 @@ describe('random transactions', () => {
   })
 })
 
-describe('chains, where only some may be signed for', () => {
+describe('a list of allowed chains', () => {
   const signFor = (item: SignItem) =>
     signItem({ keyring, now, random, implementations, chainIds: [11155111, 31337], ...vaultDeps }, item, {
       coordinatorKey,
@@ -152,7 +152,7 @@ describe('chains, where only some may be signed for', () => {
     authorization: { ...authorization, chainId },
   })
 
-  test.each([1, 10, 8453, 42161])('nothing is signed for %d', (chainId) => {
+  test.each([1, 10, 8453, 42161])('signs nothing for %d', (chainId) => {
     const refused = { error: 'invalid_request' }
     expect(signFor(toTransaction(chainId))).toEqual(refused)
     expect(signFor(toTypedData(chainId))).toEqual(refused)
@@ -160,7 +160,7 @@ describe('chains, where only some may be signed for', () => {
     expect(signFor(toAuthorization(chainId))).toEqual(refused)
   })
 
-  test('nothing is signed that is good on every chain', () => {
+  test('signs nothing that is valid on every chain', () => {
     expect(signFor(toTypedData(undefined))).toEqual({ error: 'invalid_request' })
     expect(sign(toTypedData(undefined))).not.toHaveProperty('error')
     expect(signFor(toAuthorization(0))).toEqual({ error: 'authorization_not_allowed' })
@@ -169,14 +169,14 @@ describe('chains, where only some may be signed for', () => {
     expect(sign(hash)).not.toHaveProperty('error')
   })
 
-  test('those are signed for, and messages, which are for no chain', () => {
+  test('signs for the listed chains, and messages, which have no chain', () => {
     for (const item of [toTransaction(31337), toTypedData(31337), toAuthorization(31337), messageItem]) {
       expect(signFor(item)).not.toHaveProperty('error')
     }
   })
 })
 
-test('a grant is authenticated once, and each use of it still needs its session secret and its time', () => {
+test('a grant is authenticated once, and each use still checks its session secret and its time', () => {
   const own = createKeyring(rootSecret, configHash)
   const signAt = (time: number, changes: Partial<TransactionItem> = {}) =>
     signItem({ keyring: own, now: time, random, implementations, ...vaultDeps }, toItem(changes), { coordinatorKey })
@@ -271,7 +271,7 @@ test.each<[string, unknown]>([
   expect(sign(toItem({ txMetadata: metadata as TxMetadata }))).toEqual({ error: 'invalid_tx_metadata' })
 })
 
-test('RFC 6979: the same transaction signed again gives the same bytes', () => {
+test('RFC 6979: signing the same transaction again gives the same bytes', () => {
   const first = sign(toItem()) as SignedItem & { statement: Statement }
   const second = sign(toItem(), now - 5000) as SignedItem & { statement: Statement }
   expect(second.statement.signature).toBe(first.statement.signature)
@@ -288,7 +288,7 @@ const typedDataItem: SignItem = { ...granted, kind: 'typed-data', content: permi
 const authorizationItem: SignItem = { ...granted, kind: 'authorization', authorization }
 const account = privateKeyToAccount(`0x${keyring.withPrivateKey(alice.owner, toHex)}`)
 
-/** What every statement of version 2 says, held against the protocol's own functions. */
+/** Checks the content of every version 2 statement with the protocol's functions. */
 function signV2(item: SignItem): SignedV2 {
   const signed = sign(item) as SignedV2
   expect(() => assertStatementV2(signed.statement)).not.toThrow()
@@ -308,7 +308,7 @@ function signV2(item: SignItem): SignedV2 {
 }
 
 describe('statements of version 2', () => {
-  test('a transaction: what version 1 says of it, and the same signature', () => {
+  test('a transaction has the content of version 1 and the same signature', () => {
     const { statement, subject } = signV2(toItem({ statementVersion: 2 }))
     const first = (sign(toItem()) as SignedItem & { statement: Statement }).statement
     expect(statement.kind).toBe('transaction')
@@ -329,7 +329,7 @@ describe('statements of version 2', () => {
     expect(signV2(item).subject).toMatchObject({ to: `0x${'aa'.repeat(20)}`, data: '0xabcdef' })
   })
 
-  test('an authorization: viem’s signature, all of it public', async () => {
+  test('an authorization has viem’s signature, and all of it is public', async () => {
     const { statement, subject, opening } = signV2(authorizationItem)
     expect(statement.kind).toBe('authorization')
     const { r, s, yParity } = await account.signAuthorization(authorization)
@@ -356,7 +356,7 @@ describe('statements of version 2', () => {
     }
   })
 
-  test('the same message again: the same signature, other salts, another commitment', () => {
+  test('the same message again has the same signature, other salts and another commitment', () => {
     const all = Array.from({ length: 20 }, () => signV2(messageItem))
     const openings = all.map(
       ({ opening }) => opening as { content: { salt: string }; signature: { salt: string; signature: Hex } },
@@ -366,13 +366,13 @@ describe('statements of version 2', () => {
     expect(new Set(all.map(({ statement }) => statement.subject)).size).toBe(20)
   })
 
-  test('a sample whose source has any name, and a round of a beacon, are named as the protocol names them', () => {
+  test('names a sample’s source, and a beacon’s round, as the protocol does', () => {
     for (const source of ['"\\"', '/ \\u0000 ~', '{"a":1}']) signV2({ ...messageItem, witness: { ...witness, source } })
     signV2({ ...authorizationItem, witness: createRound(now) })
     expect.assertions(4 * 3)
   })
 
-  test('a digest given as a message, or its parts as typed data, is not what is signed', async () => {
+  test('never signs a given digest as a message, or its parts as typed data', async () => {
     const digest = toDigest(txMetadata)
     const { opening } = signV2({ ...granted, kind: 'message', content: { message: digest } })
     const { signature } = (opening as { signature: { signature: Hex } }).signature
@@ -380,7 +380,7 @@ describe('statements of version 2', () => {
   })
 })
 
-describe('content that is refused: no signature', () => {
+describe('rejected content: no signature', () => {
   const wide: Hex = `0x${'00'.repeat(16_377)}`
   test.each<[string, unknown, string]>([
     ['a message that is text', { ...messageItem, content: { message: 'hello' } }, 'invalid_message'],
@@ -427,13 +427,13 @@ describe('content that is refused: no signature', () => {
     expect(sign(item as SignItem)).toEqual({ error })
   })
 
-  test('without a list, no authorization is signed', () => {
+  test('signs no authorization without a list', () => {
     const deps = { keyring, now, random, implementations: [], ...vaultDeps }
     expect(signItem(deps, authorizationItem, { coordinatorKey })).toEqual({ error: 'authorization_not_allowed' })
   })
 })
 
-describe('the grant is checked for every kind, and before the content', () => {
+describe('checks the grant for every kind, before the content', () => {
   const bob = openSession('bob')
   test.each([messageItem, typedDataItem, authorizationItem, toItem({ statementVersion: 2 })])('$kind', (item) => {
     for (const [changes, error] of [

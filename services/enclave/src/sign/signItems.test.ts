@@ -102,7 +102,7 @@ const outcomesOf = ({ results }: SignItemsResponse) =>
   )
 
 describe('many items in one call', () => {
-  /** A key worker that notes what it is asked, and then does what it is told. */
+  /** A key worker that records its calls and then does what the test says. */
   function createAsked(sign: KeyWorker['sign']) {
     const nonces: unknown[] = []
     const asked: KeyWorker = {
@@ -121,7 +121,7 @@ describe('many items in one call', () => {
     [21, [11, 21, 21]],
     [9, [8, 9, 9]],
     [8, [8, 8, 8]],
-  ])('%i are verified by halves of 8 to 32: others have their turn between', async (count, expected) => {
+  ])('%i are verified in groups of 8 to 32, so that other calls run in between', async (count, expected) => {
     const { nonces, deps } = createAsked(keyWorker.sign)
     const seen: number[] = []
     const signing = signItems(deps, { items: items(count), coordinatorKey })
@@ -137,7 +137,7 @@ describe('many items in one call', () => {
     expect(nonces).toEqual([...Array(count).keys()])
   })
 
-  test('have the next quote wait for them, unless one of them takes long', async () => {
+  test('the next quote waits for them unless one takes long', async () => {
     const expected: number[] = []
     const deps = createDeps()
     const batcher = {
@@ -152,7 +152,7 @@ describe('many items in one call', () => {
     expect(expected).toEqual([9, Number.POSITIVE_INFINITY])
   })
 
-  test('fail with their call when the key worker does, in whichever turn', async () => {
+  test('fail with their call if the key worker fails in any group', async () => {
     for (const failing of [0, 33, 79]) {
       const { deps } = createAsked(async (item, parameters) => {
         if (item.kind === 'transaction' && item.txMetadata.nonce === failing)
@@ -184,7 +184,7 @@ describe('items of all kinds in one call', () => {
     expect(reportData.map(toHex)).toEqual([toHex(covered)])
   })
 
-  test('an opening comes with off-chain kinds, with nothing else, and leaves stay inside', async () => {
+  test('only off-chain kinds return an opening, and leaves are not returned', async () => {
     const items = [toTransaction(0, 1), toMessage('0x6869'), toTransaction(1, 2), toTypedData(), toAuthorization()]
     const { results } = await signItems(createDeps(), { items, coordinatorKey })
     const members = results.map((result) => Object.keys(result).sort())
@@ -196,7 +196,7 @@ describe('items of all kinds in one call', () => {
     expect(members).toEqual([version1, offChain, version2, offChain, version2])
   })
 
-  test('a refused one fails alone, whatever its kind', async () => {
+  test('a rejected item of any kind fails alone', async () => {
     const items = [
       toMessage('0x1'),
       toAuthorization(),
@@ -219,7 +219,7 @@ describe('items of all kinds in one call', () => {
     ])
   })
 
-  test('fall into several batches where a quote covers fewer', async () => {
+  test('are split into several batches if a quote covers fewer', async () => {
     const items = [toMessage('0x00'), toMessage('0x01'), toTransaction(0, 1), toTransaction(1, 2), toAuthorization()]
     const { batches, results } = await signItems(createDeps(undefined, 2), { items, coordinatorKey })
     expect(batches.map(({ leaves }) => leaves.length)).toEqual([2, 2, 1])
@@ -229,7 +229,7 @@ describe('items of all kinds in one call', () => {
     }
   })
 
-  test('without a quote nothing comes out: neither a signature nor an opening', async () => {
+  test('without a quote neither signatures nor openings are returned', async () => {
     const failing: QuoteSource = {
       mode: 'mock',
       getQuote: () => Promise.reject(new EvidenceError('evidence_busy', 'busy')),
@@ -243,7 +243,7 @@ describe('items of all kinds in one call', () => {
 })
 
 describe('samples', () => {
-  test('a message again with its sample is refused, with a fresh one signed; an authorization and a transaction are repeated', async () => {
+  test('rejects a message with a used sample and signs it with a new one; repeats authorizations and transactions', async () => {
     const deps = createDeps()
     const items = [toMessage('0x6869'), toTypedData(), toAuthorization(), toTransaction(0, 2)]
     expect(outcomesOf(await signItems(deps, { items, coordinatorKey }))).toEqual([
@@ -261,19 +261,19 @@ describe('samples', () => {
     expect(outcomesOf(await signItems(deps, { items: [toMessage('0x6869')], coordinatorKey }))).toEqual(['off-chain'])
   })
 
-  test('one sample in several items of one call serves one of them', async () => {
+  test('one sample in several items of one call serves only one of them', async () => {
     const { witness } = sample()
     const items = [toAuthorization(), toAuthorization(1), toMessage('0x00'), toTransaction(0, 1)].map((item) => ({
       ...item,
       witness,
     }))
-    // They are verified at the same time, and whichever is done first has it.
+    // They are verified concurrently, and the first to finish gets it.
     const outcomes = outcomesOf(await signItems(createDeps(), { items, coordinatorKey }))
     expect(outcomes.filter((outcome) => outcome === 'entropy_used')).toHaveLength(3)
     expect(outcomes).toHaveLength(4)
   })
 
-  test('a round of a beacon serves all of version 2, and nothing of version 1', async () => {
+  test('a beacon’s round serves everything of version 2, and nothing of version 1', async () => {
     const witness = createRound(NOW)
     const items = [toTransaction(0, 1), toTransaction(0, 2), toMessage('0x00'), toTypedData(), toAuthorization()].map(
       (item) => ({ ...item, witness }),
@@ -288,7 +288,7 @@ describe('samples', () => {
   })
 })
 
-test('1,000 random messages: nothing of them, their digests, signatures or salts is public or in the log', async () => {
+test('1,000 random messages: no part of them, their digests, signatures or salts is public or in the log', async () => {
   const deps = createDeps()
   for (let call = 0; call < 10; call++) {
     const items = Array.from({ length: 100 }, () => toMessage(`0x${randomBytes(32).toString('hex')}`))

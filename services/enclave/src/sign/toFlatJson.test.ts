@@ -9,6 +9,6 @@ test.each([
   { c: 'x', b: 2, a: null },
   { a: 1, c: 2, b: 3 },
   { Z: 1, a: 2, aa: 3, aB: 4, ab: 5 },
-])('%j in its canonical form, however its members are ordered', (value) => {
+])('%j has one canonical form for any order of members', (value) => {
   expect(toFlatJson(value)).toBe(new TextDecoder().decode(toCanonicalJson(value)))
 })

@@ -8,7 +8,7 @@ const NOW = Date.UTC(2026, 5, 15, 12)
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** Keeps the time for `durationMs` of a clock that is moved by the pauses alone. */
+/** Keeps the time for `durationMs` of a clock that only the pauses move. */
 function setUp({ startedAt = NOW, isKnown = true } = {}) {
   const clock = createFakeClock(startedAt)
   const time = createTime({ clock, elapsedMs: () => 0 })
@@ -40,14 +40,14 @@ function setUp({ startedAt = NOW, isKnown = true } = {}) {
   return { clock, time, lines, keepFor }
 }
 
-test('the issuers are asked every hour, and the floor follows', async () => {
+test('asks the issuers every hour, and the floor follows', async () => {
   const { time, lines, keepFor } = setUp()
   expect(await keepFor(DAY_MS)).toEqual(Array.from({ length: 24 }, (_, hour) => (hour + 1) * HOUR_MS))
   expect(time.floor()).toBe(NOW + DAY_MS)
   expect(lines).toEqual([])
 })
 
-test('one question at a time: a slow issuer is not asked again meanwhile', async () => {
+test('makes one request at a time: a slow issuer gets no second one', async () => {
   const { time, keepFor } = setUp()
   const { promise: answered, resolve: answer } = Promise.withResolvers<number>()
   let questions = 0
@@ -76,20 +76,20 @@ test.each([
   expect(lines).toEqual(warned)
 })
 
-test('an issuer that is always ahead moves the floor no further than 65 s beyond the clock', async () => {
+test('an issuer that is always ahead moves the floor at most 65 s beyond the clock', async () => {
   const { clock, time, keepFor } = setUp()
   await keepFor(DAY_MS, { fetchDate: async () => time.now() + 65_000 })
   expect(time.floor()).toBe(clock.now() + 65_000)
 })
 
-test('with the clock set back a year, an hour is too far ahead: the floor stays, and it says so', async () => {
+test('with the clock set back a year, an hour is too far ahead: keeps the floor and logs it', async () => {
   const { time, lines, keepFor } = setUp({ startedAt: NOW - 365 * DAY_MS })
   await keepFor(HOUR_MS)
   expect(time.floor()).toBe(NOW)
   expect(lines).toEqual([{ msg: 'Refused the issuers’ time', aheadMs: HOUR_MS }])
 })
 
-test('an issuer that is down is asked again, and a fault of our own ends it', async () => {
+test('retries an issuer that is down, and ends on an internal error', async () => {
   const { time, lines, keepFor } = setUp()
   let isDown = true
   await keepFor(2 * HOUR_MS, {
@@ -107,7 +107,7 @@ test('an issuer that is down is asked again, and a fault of our own ends it', as
   await expect(keepFor(HOUR_MS, { fetchDate: fault })).rejects.toThrow('a fault')
 })
 
-test('nothing is asked before the time is known: the first answer is taken elsewhere', async () => {
+test('makes no request before the time is known, because another part gets the first answer', async () => {
   const { time, keepFor } = setUp({ isKnown: false })
   expect(await keepFor(DAY_MS)).toEqual([])
   expect(time.isKnown()).toBe(false)

@@ -9,7 +9,7 @@ const YEAR_MS = 31_536_000_000
 const unknown = expect.objectContaining({ code: 'time_unknown' })
 
 describe('the floor', () => {
-  test('nothing is known before the issuers have told the time', () => {
+  test('is unknown before the issuers have given the time', () => {
     const time = createTime({ clock: createFakeClock(NOW), elapsedMs: () => 0 })
     expect(() => time.assertKnown()).toThrow(unknown)
     expect(() => time.bootedAt()).toThrow(unknown)
@@ -18,7 +18,7 @@ describe('the floor', () => {
     expect(time.bootedAt()).toBe(NOW)
   })
 
-  test('a clock behind counts for nothing, at the start and after', () => {
+  test('ignores a clock that is behind, at the start and later', () => {
     const clock = createFakeClock(NOW - YEAR_MS)
     const time = createTime({ clock, elapsedMs: () => 0 })
     time.learn(NOW)
@@ -29,13 +29,13 @@ describe('the floor', () => {
     expect(time.now()).toBe(NOW)
   })
 
-  test('a clock ahead counts: expiries come early, never late', () => {
+  test('uses a clock that is ahead: expiries come early, never late', () => {
     const time = createTime({ clock: createFakeClock(NOW + YEAR_MS), elapsedMs: () => 0 })
     time.learn(NOW)
     expect([time.now(), time.bootedAt()]).toEqual([NOW + YEAR_MS, NOW + YEAR_MS])
   })
 
-  test('a first answer far ahead is taken, and opens nothing: nothing of today is from after that boot', () => {
+  test('accepts a first answer far ahead, which opens nothing, because no token of today is newer than that boot', () => {
     const clock = createFakeClock(NOW)
     const time = createTime({ clock, elapsedMs: () => 0 })
     time.learn(NOW + 10 * YEAR_MS)
@@ -44,7 +44,7 @@ describe('the floor', () => {
     expect(time.bootedAt()).toBe(NOW + 10 * YEAR_MS)
   })
 
-  test('verified times raise it, up to 65 s beyond what it is; nothing lowers it', () => {
+  test('verified times raise it by up to 65 s, and nothing lowers it', () => {
     const time = createTime({ clock: createFakeClock(NOW - YEAR_MS), elapsedMs: () => 0 })
     time.learn(NOW)
     expect(time.raise(NOW + 65_001)).toBe(false)
@@ -56,7 +56,7 @@ describe('the floor', () => {
     expect(time.floor()).toBe(NOW + 65_000)
   })
 
-  test('samples raise it too, and let no later sample in; what others tell does', () => {
+  test('samples raise it, too, but do not admit later samples; other times do', () => {
     const clock = createFakeClock(NOW)
     const time = createTime({ clock, elapsedMs: () => 0 })
     time.learn(NOW - 1_000)
@@ -90,7 +90,7 @@ describe('the floor', () => {
       const { clock, time, pass } = setUp()
       clock.advance(advanceMs)
       pass(12 * HOUR_MS)
-      // A thousandth slow: 43.2 s of 12 h.
+      // A thousandth slower: 43.2 s in 12 h.
       const later = NOW + 12 * HOUR_MS - 43_200
       expect([time.now(), time.floor(), time.latestSample()]).toEqual([later, later, later + 65_000])
       expect(time.raise(later + 10_000)).toBe(true)
@@ -98,14 +98,14 @@ describe('the floor', () => {
       expect(time.now()).toBe(later + 10_999)
     })
 
-    test('and never overtakes a correct clock, even if the counter runs fast', () => {
+    test('never overtakes a correct clock, even if the counter runs fast', () => {
       const { clock, time, pass } = setUp()
       clock.advance(30 * 24 * HOUR_MS)
       pass(30 * 24 * HOUR_MS * 1.0009)
       expect(time.now()).toBe(clock.now())
     })
 
-    test('but not from the time of a sample, so a source’s lead ends by itself', () => {
+    test('but not from a sample’s time, so a source’s lead ends by itself', () => {
       const { clock, time, pass } = setUp()
       time.raiseBySample(NOW + 65_000)
       pass(65_000)
@@ -114,7 +114,7 @@ describe('the floor', () => {
     })
   })
 
-  test('a boot within a second counts from the next: what was issued in that second may be from before it', () => {
+  test('a boot during a second counts from the next one, because tokens of that second may be older', () => {
     const clock = createFakeClock(NOW + 400)
     const time = createTime({ clock, elapsedMs: () => 0 })
     expect(time.learn(NOW)).toBe(600)
@@ -156,7 +156,7 @@ describe('learning it', () => {
   }
   const down = () => new EnclaveError('issuer_unavailable', 'down', { details: 'unreachable' })
 
-  test('asks again until there is an answer, less and less often', async () => {
+  test('retries with growing pauses until there is an answer', async () => {
     const { time, waits, lines, learning } = setUp([...Array.from({ length: 9 }, down), NOW + 60_000])
     await learning()
     expect(waits.slice(0, -1)).toEqual([100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000])
@@ -164,7 +164,7 @@ describe('learning it', () => {
     expect(time.bootedAt()).toBe(NOW + 60_000)
   })
 
-  test('ends when sessions can be opened, and says so where the clock is behind', async () => {
+  test('ends when sessions can be opened, and logs a clock that is behind', async () => {
     const { time, waits, lines, learning } = setUp([NOW + 5_000], NOW + 400)
     await learning()
     expect(waits).toEqual([0])
@@ -176,7 +176,7 @@ describe('learning it', () => {
     ['an hour', 3_600_000, 3_600_000],
     ['a year, longer than timers can be', YEAR_MS, 2_147_483_647],
   ])(
-    'a clock that was ahead at the start by %s and set back since: it says so, and waits',
+    'logs and waits if the clock was ahead at the start by %s and was set back since',
     async (_, aheadMs, waitedMs) => {
       const { clock, time, waits, lines, learning } = setUp([NOW], NOW + aheadMs)
       clock.advance(-aheadMs)
@@ -194,7 +194,7 @@ describe('learning it', () => {
     expect(() => time.assertKnown()).toThrow(unknown)
   })
 
-  test('a fault of our own ends it', async () => {
+  test('ends on an internal error', async () => {
     await expect(setUp([new TypeError('a fault')]).learning()).rejects.toThrow('a fault')
   })
 })

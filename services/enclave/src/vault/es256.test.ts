@@ -14,7 +14,7 @@ const { n } = p256.Point.CURVE()
 const toBytes = (value: bigint) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')
 const [r, s] = [signature.subarray(0, 32), signature.subarray(32)]
 const highS = concatBytes(r, toBytes(n - BigInt(`0x${Buffer.from(s).toString('hex')}`)))
-/** The first of many whose r begins with a zero byte, so that its integer is shorter. */
+/** The first of many whose r starts with a zero byte, so that its integer is shorter. */
 const { message: shortMessage, signature: shortSignature } = findShort()
 const flipped = (bytes: Uint8Array, at: number) => bytes.map((byte, index) => (index === at ? byte ^ 1 : byte))
 
@@ -26,7 +26,7 @@ function findShort() {
   }
 }
 
-// The verifier uses noble's: what one of them accepts, the other must.
+// The verifier uses noble's implementation. Both must accept the same.
 test.each<[string, boolean, Uint8Array, Uint8Array, Uint8Array]>([
   ['a signature', true, publicKey, signature, message],
   ['one with a high s', true, publicKey, highS, message],
@@ -55,7 +55,7 @@ test.each<[string, boolean, Uint8Array, Uint8Array, Uint8Array]>([
   ['a key of zeros', false, new Uint8Array(65), signature, message],
   ['a key cut short', false, publicKey.subarray(0, 64), signature, message],
 ])('%s: %s, by OpenSSL and by noble', (_, expected, key, bytes, text) => {
-  // Again, with the key remembered.
+  // Again, with the cached key.
   for (const _ of [1, 2]) expect(verifyEs256(key, bytes, text)).toBe(expected)
   expect(verifyByNoble(key, bytes, text)).toBe(expected)
 })

@@ -27,7 +27,7 @@ import { createTime, type Time } from '../time/time.ts'
 import { deriveVault } from './deriveVault.ts'
 import { createPolicyTexts } from './policyMemory.ts'
 
-/* Vaults across the key worker's thread: the texts of policies, the samples, and the call that derives. */
+/* Vaults across the key worker's thread: policy texts, samples, and the call that derives. */
 
 const NOW = Date.UTC(2027, 0, 1, 12)
 const configHash = new Uint8Array(32).fill(0xcc)
@@ -47,7 +47,7 @@ const timed = createPolicy({
   ],
 })
 
-/** Two enclaves of one secret, and a session of one user with the first. */
+/** Two enclaves with one secret, and a user's session with the first. */
 let workers: KeyWorker[]
 let session: { sid: string; grant: string; keyId: string }
 
@@ -112,7 +112,7 @@ const toPayment = (
   return { ...session, keyId, witness, vault: { policy }, ...wanted }
 }
 
-test('an unknown policy is asked for before the sample is used; its text is remembered, in this enclave', async () => {
+test('requests an unknown policy before it uses the sample, and this enclave remembers the text', async () => {
   const vault = await derive(limited)
   const { sign } = startEnclave()
   const items: SignItem[] = [
@@ -127,17 +127,17 @@ test('an unknown policy is asked for before the sample is used; its text is reme
     { ...stated, kind: 'address' },
   ])
   expect(await sign([toPayment(vault, 1)])).toMatchObject([stated])
-  // The statement of an address takes a sample of its own each time.
+  // A statement of an address needs a separate sample each time.
   expect(await sign(items)).toMatchObject([stated, 'entropy_used'])
 })
 
-test('a vault that was derived needs no text again', async () => {
+test('a derived vault needs no text again', async () => {
   const enclave = startEnclave()
   const vault = await enclave.derive(toText(limited))
   expect(await enclave.sign([toPayment(vault)])).toMatchObject([{ address: vault.address }])
 })
 
-test('two enclaves of one secret derive one vault, and another policy is another', async () => {
+test('two enclaves with one secret derive one vault, and another policy derives another', async () => {
   const [one, other] = await Promise.all([0, 1].map((worker) => startEnclave({ worker }).derive(toText(limited))))
   expect(one).toEqual(other)
   expect(one).toMatchObject({
@@ -148,10 +148,10 @@ test('two enclaves of one secret derive one vault, and another policy is another
   expect([changed.address === one?.address, changed.keyId === one?.keyId]).toEqual([false, false])
 })
 
-test('a schedule goes by the time of the sample, of a source that settings and policy name', async () => {
+test('a schedule uses the time of the sample, from a source in both settings and policy', async () => {
   const enclave = startEnclave()
   const vault = await enclave.derive(toText(timed))
-  // Ten a day, from the day on.
+  // Ten per day, starting on that day.
   for (const witness of [createWitness(NOW), createRound(NOW)]) {
     expect(await enclave.sign([toPayment(vault, 9, witness)])).toMatchObject([{ address: vault.address }])
     expect(await enclave.sign([toPayment(vault, 10, witness)])).toEqual([
@@ -164,7 +164,7 @@ test('a schedule goes by the time of the sample, of a source that settings and p
   expect(await unsafe.sign([toPayment(vault, 0, unsigned)], [toText(timed)])).toEqual(['policy_refused'])
 })
 
-test('a vault that exists has its key, whatever the settings are now; a session it needs all the same', async () => {
+test('derives an existing vault’s key under any settings, but still needs a session', async () => {
   const text = toText(limited)
   const { derive } = startEnclave({ chainIds: [11155111] })
   await expect(derive(text)).rejects.toMatchObject({ code: 'policy_not_supported' })
@@ -173,7 +173,7 @@ test('a vault that exists has its key, whatever the settings are now; a session 
   await expect(derive(text, { ...known, grant: '' })).rejects.toMatchObject({ code: 'grant_invalid' })
 })
 
-test('no vault is derived', async () => {
+test('derives no vault', async () => {
   const { derive, deps } = startEnclave()
   const text = toText(limited)
   const codeOf = (calling: Promise<unknown>) =>
@@ -188,21 +188,21 @@ test('no vault is derived', async () => {
   for (const wrong of ['', '{}', ` ${text}`, text.replace('"version":1', '"version":2'), 'x'.repeat(20_000)]) {
     expect(await codeOf(derive(wrong))).toBe('invalid_policy')
   }
-  // The session comes first, since to read a policy takes longer.
+  // The session is checked first, because parsing a policy takes longer.
   expect(await codeOf(derive('{}', { grant: '' }))).toBe('grant_invalid')
   const toSource = (at: number) => ({ kind: 'drand' as const, ...beacon, chainHash: `0${at}`.repeat(32) })
   const many = Array.from({ length: 9 }, (_, at) => toSource(at))
   expect(await codeOf(derive(toText(createPolicy({ ...timed, time: many }))))).toBe('invalid_policy')
   const some = createPolicy({ ...timed, time: [...many.slice(1, 8), { kind: 'drand', ...beacon }] })
   expect(await codeOf(derive(toText(some)))).toBe('derived')
-  // There is no log yet, and no sample of these sources could ever be verified here.
+  // There is no log yet, and no sample of these sources could be verified here.
   expect(await codeOf(derive(toText(full)))).toBe('policy_not_supported')
   const log = (witnesses: readonly string[]) => ({ origins: ['log.example/a'], witnesses, quorum: witnesses.length })
   const [one = '', two = ''] = full.log?.witnesses ?? []
   expect(await codeOf(startEnclave({ log: log([one]) }).derive(toText(full)))).toBe('policy_not_supported')
   expect(await startEnclave({ log: log([one, two]) }).derive(toText(full))).toHaveProperty('address')
   expect(await codeOf(derive(toText(scheduled)))).toBe('policy_not_supported')
-  // Its rules are for the first chain alone.
+  // Its rules are only for the first chain.
   expect(await codeOf(startEnclave({ chainIds: [11155111] }).derive(text))).toBe('policy_not_supported')
   expect(await codeOf(startEnclave({ chainIds: [1, 11155111] }).derive(text))).toBe('derived')
   const request = { sid, grant: session.grant, policy: text }

@@ -43,14 +43,14 @@ const rules = { policy: vault.text }
 const withoutLog = createPolicy({ ...full, log: null })
 const lax = createVault(owner, withoutLog)
 
-/** The item with approvals, each for this very item unless told. */
+/** The item with approvals, each for this item by default. */
 function approved<Item extends SignItem & { vault: VaultUse }>(item: Item, ...approvals: Approval[]): Item {
   return { ...item, vault: { ...item.vault, approvals } }
 }
 const largeItem = toTransaction(vault, large)
 const approval = approve(vault, { digest: largeItem.digest })
 
-/** What each statement of a vault says. */
+/** The common content of a vault's statements. */
 function signVault(item: SignItem, { policy }: { policy: string }, of: TestVault): SignedV2 {
   const signed = sign(item, { policy }) as SignedV2
   expect(() => assertStatementV2(signed.statement)).not.toThrow()
@@ -67,7 +67,7 @@ function signVault(item: SignItem, { policy }: { policy: string }, of: TestVault
 }
 
 describe('a vault signs what its rules allow', () => {
-  test('a payment within the limit, by its own key', async () => {
+  test('a payment within the limit, with its own key', async () => {
     const item = toTransaction(vault, payment)
     const { subject } = signVault(item, rules, vault)
     const { signature, from } = subject as { signature: `0x${string}`; from: string }
@@ -75,12 +75,12 @@ describe('a vault signs what its rules allow', () => {
     expect((await recoverAddress({ hash: item.digest, signature })).toLowerCase()).toBe(vault.address)
   })
 
-  test('one above it, with one approval or with two', () => {
+  test('one above it, with one or two approvals', () => {
     signVault(approved(largeItem, approval), rules, vault)
     signVault(approved(largeItem, approval, approve(vault, { digest: largeItem.digest, approver: 1 })), rules, vault)
   })
 
-  test('an empty list of approvals is none', () => {
+  test('treats an empty list of approvals as none', () => {
     const signed = sign(approved(toTransaction(vault, payment)), rules) as SignedV2
     expect(signed.statement).toMatchObject({ approvals: null })
     expect(sign(approved(largeItem), rules)).toEqual({ error: 'approvals_missing', missing: 1 })
@@ -108,7 +108,7 @@ describe('approvals: no signature', () => {
   const flip = (hex: string, at: number) => `${hex.slice(0, at)}${hex[at] === '0' ? '1' : '0'}${hex.slice(at + 1)}`
   const good = approve(vault, { digest, approver: 1 })
 
-  test('a stolen session alone', () => {
+  test('a stolen session without approvals', () => {
     expect(sign(largeItem, rules)).toEqual({ error: 'approvals_missing', missing: 1 })
   })
 
@@ -147,7 +147,7 @@ describe('approvals: no signature', () => {
     expect(sign(approved(largeItem, ...approvals), rules)).toEqual({ error: 'approval_invalid', index, reason })
   })
 
-  test('a wrong one where none is needed', () => {
+  test('an invalid one where none is needed', () => {
     expect(sign(approved(toTransaction(vault, payment), approval), rules)).toMatchObject({ error: 'approval_invalid' })
   })
 
@@ -158,7 +158,7 @@ describe('approvals: no signature', () => {
     expect(sign(approved(largeItem, ...approvals), rules)).toEqual({ error: 'invalid_request' })
   })
 
-  test('the same approval again is for the same transaction only', () => {
+  test('the same approval again is only for the same transaction', () => {
     const again = toTransaction(vault, { ...large, nonce: large.nonce + 1 })
     expect(sign(approved(largeItem, approval), rules)).toHaveProperty('statement')
     expect(sign(approved(again, approval), rules)).toMatchObject({ reason: 'challenge_mismatch' })
@@ -166,7 +166,7 @@ describe('approvals: no signature', () => {
 })
 
 describe('rules: no signature', () => {
-  test('what no rule allows, with the rule that came nearest', () => {
+  test('names the closest rule if none allows it', () => {
     const item = toTransaction(vault, { ...large, to: `0x${'99'.repeat(20)}` })
     const refused = sign(approved(item, approve(vault, { digest: item.digest })), rules)
     expect(refused).toMatchObject({
@@ -183,7 +183,7 @@ describe('rules: no signature', () => {
     expect(sign(item, rules)).toMatchObject({ error: 'policy_refused' })
   })
 
-  test('an authorization, whatever the rules, even of code that wallets may delegate to', () => {
+  test('an authorization, under any rules, even of code that wallets may delegate to', () => {
     const authorization = { chainId: 1, address: implementation, nonce: 0 }
     const details = { reasons: ['request_malformed'], rules: [], nearest: null }
     for (const one of [vault, lax]) {
@@ -200,12 +200,12 @@ describe('rules: no signature', () => {
     expect(sign(toTransaction(vault, payment), policy === undefined ? undefined : { policy })).toEqual({ error })
   })
 
-  test('with rules that want a log', () => {
+  test('with rules that require a log', () => {
     const logged = createVault(owner, full)
     expect(sign(toTransaction(logged, payment), { policy: logged.text })).toEqual({ error: 'policy_not_supported' })
   })
 
-  test('with rules that want witnesses of whom too few are in the settings', () => {
+  test('with rules that require witnesses that the settings lack', () => {
     const logged = createVault(owner, full)
     const named = full.log?.witnesses ?? []
     const refused = { error: 'policy_not_supported' }
@@ -213,7 +213,7 @@ describe('rules: no signature', () => {
       sign(toTransaction(logged, payment), { policy: logged.text }, { log: { origins: [], witnesses, quorum: 2 } })
     expect(trySign([])).toEqual(refused)
     expect(trySign([named[1] ?? '', 'cd'.repeat(32), 'ef'.repeat(32)])).toEqual(refused)
-    // Whose cosignatures it takes goes along, for the time when it is released.
+    // The required witnesses are included for the release.
     expect(trySign(named.slice(1))).toMatchObject({ needs: full.log, subject: { from: logged.address } })
     const asked = { log: { origins: [], witnesses: named, quorum: 3 } }
     expect(sign({ ...logged.granted, kind: 'address' }, { policy: logged.text }, asked)).toMatchObject({
@@ -222,7 +222,7 @@ describe('rules: no signature', () => {
     expect(sign(toTransaction(vault, payment), { policy: vault.text }, asked)).not.toHaveProperty('needs')
   })
 
-  test('with a text that has the hash, and is no policy', () => {
+  test('with a text that has the hash but is not a policy', () => {
     for (const text of ['{}', `${vault.text} `, vault.text.replace('"version":1', '"version":2')]) {
       const policy = hash('sha256', text, 'hex')
       const { keyId } = keyring.describe({ owner: owner.owner, policy })
@@ -243,19 +243,19 @@ describe('keys', () => {
     expect(sign({ ...item, kind: 'address' } as SignItem, rules)).toEqual({ error: 'key_binding_mismatch' })
   })
 
-  test('a vault’s statement is of version 2, whatever is asked for', () => {
+  test('a vault’s statement always has version 2', () => {
     const item = { ...toTransaction(vault, payment), statementVersion: 1 } as const
     expect((sign(item, rules) as SignedItem).statement).toMatchObject({ policy: vault.hash })
   })
 
-  test('the session ends for vaults too', () => {
+  test('the session’s expiry applies to vaults, too', () => {
     expect(sign(approved(largeItem, approval), rules)).toHaveProperty('statement')
     expect(sign(approved(largeItem, approval), rules, { at: now + SESSION_MS })).toEqual({ error: 'session_expired' })
   })
 })
 
 describe('addresses', () => {
-  test('a wallet’s and a vault’s are stated, and nothing is signed', () => {
+  test('states addresses of wallets and vaults without signing', () => {
     const own: SignItem = { ...vault.granted, keyId: owner.keyId, vault: undefined, kind: 'address' } as never
     const wallet = sign(own) as SignedV2
     expect(wallet.statement).toMatchObject({ kind: 'address', address: owner.address, policy: null, approvals: null })
@@ -265,7 +265,7 @@ describe('addresses', () => {
     expect(Object.keys(stated).sort()).toEqual(['leaf', 'statement', 'subject'])
   })
 
-  test('not of a vault whose rules are unknown here, or not supported', () => {
+  test('states no address of a vault whose rules are unknown or unsupported', () => {
     const logged = createVault(owner, full)
     expect(sign({ ...logged.granted, kind: 'address' })).toEqual({ error: 'policy_unknown' })
     expect(sign({ ...logged.granted, kind: 'address' }, { policy: logged.text })).toEqual({
@@ -282,7 +282,7 @@ describe('a schedule', () => {
     return 'details' in outcome ? outcome.details.reasons : outcome
   }
 
-  test('counts nonces by the time of a sample, whatever the clock says', () => {
+  test('counts nonces by the time of a sample, for any clock', () => {
     for (const source of [satellite, beacon]) {
       expect(reasonsOf(0, { source, timeMs: startsAt })).toHaveProperty('statement')
       expect(reasonsOf(9, { source, timeMs: startsAt })).toHaveProperty('statement')
@@ -292,7 +292,7 @@ describe('a schedule', () => {
     }
   })
 
-  test('the address is stated with a sample that counts for it, and with no other', () => {
+  test('states the address only with a sample of a source that counts for it', () => {
     const state = (source?: TimedSample['source']) =>
       sign(
         { ...timed.granted, kind: 'address' },
@@ -304,7 +304,7 @@ describe('a schedule', () => {
     expect(state()).toEqual(refused)
   })
 
-  test('takes no sample of a source that the policy does not name', () => {
+  test('uses no sample of a source that the policy does not name', () => {
     const source = { kind: 'satellite', key: '22'.repeat(32) } as const
     expect(reasonsOf(0, { source, timeMs: startsAt })).toEqual(['sample_source_not_allowed'])
     expect(reasonsOf(0, { source: { kind: 'unsigned' }, timeMs: startsAt })).toEqual(['sample_source_not_allowed'])
@@ -313,7 +313,7 @@ describe('a schedule', () => {
 })
 
 // `npm run fuzz:vault` tries 10,000.
-test('above the threshold, whatever is tampered with: no signature', () => {
+test('above the threshold, with anything tampered with: no signature', () => {
   const { tries, signed, errors } = tryVaults({ runs: 300, seed: 3 })
   expect({ tries, signed }).toEqual({ tries: 300, signed: 0 })
   expect(errors.size).toBeGreaterThan(5)

@@ -4,22 +4,22 @@ import type { AddressInfo } from 'node:net'
 export type FakeIssuer = {
   /** Its origin, which is also its `iss`. */
   issuer: string
-  /** What the key set holds; tests change it as an issuer rotates its keys. */
+  /** The content of the key set. Tests change it like an issuer that rotates its keys. */
   keys: object[]
-  /** Takes the place of the honest answer to a path. */
+  /** Replaces the honest response of a path. */
   answers: Map<string, (request: IncomingMessage, response: ServerResponse) => void>
-  /** The paths asked for, in order. */
+  /** The requested paths in order. */
   requests: string[]
   goDown(): Promise<void>
   comeBack(): Promise<void>
-  /** As it was at its start, with these keys. */
+  /** Restores the initial state with these keys. */
   reset(keys: readonly object[]): Promise<void>
 }
 
 export const DISCOVERY_PATH = '/.well-known/openid-configuration'
 export const JWKS_PATH = '/keys'
 
-/** An OpenID Connect issuer on loopback, as far as the enclave sees one: discovery and keys, over real HTTP. */
+/** The part of an OpenID Connect issuer that the enclave uses, on loopback over HTTP: discovery and keys. */
 export async function startFakeIssuer(keys: object[] = []): Promise<FakeIssuer> {
   const server = createServer((request, response) => {
     const path = request.url ?? ''
@@ -66,7 +66,7 @@ export function sendJson(response: ServerResponse, value: unknown): void {
   response.end(JSON.stringify(value))
 }
 
-/** A clock that tests move by hand. */
+/** A clock that tests control. */
 export function createFakeClock(startMs: number): { now(): number; advance(ms: number): void } {
   let now = startMs
   return {
