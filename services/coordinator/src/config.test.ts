@@ -73,7 +73,7 @@ test.each<[string, Env]>([
   ['WORKER', { WORKER: 'on' }],
   ['PUBLISHER_PRIVATE_KEY', { PUBLISHER_PRIVATE_KEY: `0x${'22'.repeat(32)}` }],
   ['PUBLISHER_PRIVATE_KEY_FILE', { PUBLISHER_PRIVATE_KEY_FILE: '/key', RPC_URL: '' }],
-])('%s without a chain: proofs would wait for ever', (name, env) => {
+])('rejects %s without a chain, because proofs would wait permanently', (name, env) => {
   expect(faultsOf({ ...mock, ...env })).toEqual([`RPC_URL: required with ${name}`])
   expect(faultsOf({ ...mock, ...env, WORKER: 'off' })).toEqual([])
 })
@@ -169,7 +169,7 @@ describe('the hash in the coordinator’s own report', () => {
     ],
     ['the names and prompts of providers', { OIDC_GOOGLE_NAME: 'Another', OIDC_GOOGLE_PROMPT: 'login' }],
     ['the enclave’s configuration hashes, which depend on it', {}, withPolicy({ configHashes: ['33'.repeat(32)] })],
-    ['root secrets, which are made later than it', {}, withPolicy({ commitments: ['33'.repeat(32)] })],
+    ['root secrets, which are created later', {}, withPolicy({ commitments: ['33'.repeat(32)] })],
   ])('does not change with %s', (_, changes, files) => {
     expect(read({ ...production, ...changes }, files).configHash).toBe(read(production).configHash)
   })
@@ -382,8 +382,8 @@ describe('a policy that would accept more than intended', () => {
     ['no measurements', { ...policy, measurements: undefined }],
     ['an empty list', { ...policy, measurements: [] }],
     ['a measurement of any code', { ...policy, measurements: [{}] }],
-    ['a misspelt register', { ...policy, measurements: [{ mrtd: '11'.repeat(48) }] }],
-    ['a misspelt register beside', { ...policy, measurements: [{ ...measurement, rtmr4: '11'.repeat(48) }] }],
+    ['a misspelled register', { ...policy, measurements: [{ mrtd: '11'.repeat(48) }] }],
+    ['a misspelled register along with', { ...policy, measurements: [{ ...measurement, rtmr4: '11'.repeat(48) }] }],
     ['a short register', { ...policy, measurements: [{ ...measurement, mrTd: '11' }] }],
     ['a measurement that is text', { ...policy, measurements: ['11'.repeat(48)] }],
     ['no configuration', { ...policy, configHashes: [] }],

@@ -104,7 +104,7 @@ export function createApp(deps: AppDeps): App {
     await deps.batcher.drain()
     const patience = new AbortController()
     const waited = setTimeout(DRAIN_MS, undefined, { signal: patience.signal }).catch(() => undefined)
-    await Promise.race([deps.statementLog?.settle(), waited])
+    await Promise.race([deps.statementLog?.waitUntilEmpty(), waited])
     patience.abort()
   }
 

@@ -147,7 +147,7 @@ describe('a log covered by the quote', () => {
     ['a key of a log', { LOG_WITNESSES: toVkeys([createSigner('log.example')]).join() }, 'LOG_WITNESSES'],
     ['a verifier key with another id', { LOG_WITNESSES: vkey.replace(/\+.{8}\+/, '+00000000+') }, 'LOG_WITNESSES'],
     ['a key of small order', { LOG_WITNESSES: '00'.repeat(32) }, 'LOG_WITNESSES'],
-    ['an address alone', { LOG_WITNESSES: 'https://w1.example' }, 'LOG_WITNESSES'],
+    ['an address without a key', { LOG_WITNESSES: 'https://w1.example' }, 'LOG_WITNESSES'],
     ['half of the witnesses', { LOG_WITNESSES: `${one},${two}`, LOG_QUORUM: '1' }, 'LOG_QUORUM'],
     ['more than the witnesses', { LOG_QUORUM: '4' }, 'LOG_QUORUM'],
     ['a quorum in words', { LOG_QUORUM: 'two' }, 'LOG_QUORUM'],
@@ -344,11 +344,11 @@ describe('faults', () => {
     ],
     ['a short measurement', JSON.stringify({ measurements: ['11'], configHashes: ['22'.repeat(32)] })],
     [
-      'privilege levels, which no verifier accepts beside 0',
+      'privilege levels, which no verifier accepts along with 0',
       JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)], vmpls: [0] }),
     ],
     [
-      'a misspelt patch level',
+      'a misspelled patch level',
       JSON.stringify({
         measurements: ['11'.repeat(48)],
         configHashes: ['22'.repeat(32)],

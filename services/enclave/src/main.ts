@@ -97,7 +97,7 @@ async function start(env: Env): Promise<RunningService> {
       configHash,
       limit: config.batchLimit,
       log,
-      ...(statementLog === undefined ? {} : { onBegun: statementLog.append }),
+      ...(statementLog === undefined ? {} : { onStart: statementLog.append }),
     }),
     statementLog,
     samples,
@@ -136,7 +136,7 @@ async function start(env: Env): Promise<RunningService> {
   /** Obtains the root secret and listens. Joining may take minutes; a recovery waits without limit. */
   async function serve() {
     const health = { ...facts, version: packageJson.version }
-    // A joiner verifies evidence. By the host's clock alone, expired evidence could pass.
+    // A joiner verifies evidence. By the host's clock, expired evidence could pass.
     if (rootSecret.kind === 'attested' && rootSecret.from.kind === 'join') await learning
     if (isStopping) return
     const recovery =

@@ -80,7 +80,7 @@ test.each<[string, unknown]>([
   ['a sample that is half a beacon’s', { ...message, witness: { ...createWitness(), kind: 'drand' } }],
   ['nothing', null],
   ['a list', [message]],
-])('an item of the wrong shape is told apart, and does not fail the others: %s', (_, item) => {
+])('a malformed item fails alone: %s', (_, item) => {
   const json = JSON.parse(JSON.stringify({ items: [message, item] }))
   expect(parseSignItemsRequest(json)).toEqual({ items: [message, undefined] })
 })

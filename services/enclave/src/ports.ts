@@ -1,4 +1,4 @@
-/** What the enclave needs from outside, created in `main.ts` and injected. */
+/** The interfaces to the outside, created in `main.ts` and injected. */
 export type Clock = { now(): number }
 
 /** Cryptographically strong random bytes. */

@@ -130,7 +130,7 @@ function toAddress(server: Server, listen: Listen): string {
   return `${listen.kind}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${port}`
 }
 
-/** All connections, and those without an admitted call, which are closed to make room. */
+/** All connections, and those without an admitted call, which are closed first when the limit is reached. */
 function createConnections() {
   const open = new Set<Socket>()
   const strangers = new Map<string, Socket>()
@@ -234,7 +234,7 @@ async function isDiscarded(request: IncomingMessage, maxBytes: number): Promise<
 
 /** Limits the bytes in memory over all connections. */
 type ByteBudget = {
-  /** Returns false, and takes nothing, if there is no room. */
+  /** Returns false, and takes nothing, if the limit is reached. */
   take(bytes: number): boolean
   giveBack(bytes: number): void
   held(): number

@@ -7,7 +7,7 @@ import { createSigner, type Signer } from '../../../packages/log/test/logs.ts'
 import { createKeyring } from '../src/keys/deriveKey.ts'
 import { createLogKeys } from '../src/keys/logKeys.ts'
 import { createStatementLog, type StatementLog, type StatementLogDeps } from '../src/log/statementLog.ts'
-import type { BegunBatch } from '../src/sign/batch.ts'
+import type { StartedBatch } from '../src/sign/batch.ts'
 import type { SignedItem } from '../src/sign/signItem.ts'
 import { createTime } from '../src/time/time.ts'
 
@@ -91,13 +91,13 @@ export function createSignedItem(changes: { needs?: PolicyLog; signedAtMs?: numb
 }
 
 /** A batch whose quote ends or fails with `quoting`. */
-export function toBatch(items: readonly SignedItem[], quoting: Promise<unknown> = Promise.resolve()): BegunBatch {
+export function toBatch(items: readonly SignedItem[], quoting: Promise<unknown> = Promise.resolve()): StartedBatch {
   const open = { bootId: toHex(bootId), sequence: 0, previous: '', leaves: items.map(toLeaf) }
   return { ...open, signed: quoting.then(() => ({ ...open, quote: 'aa' })) }
 }
 
 /** The places of all leaves. */
-export const toPlacements = (batch: BegunBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
+export const toPlacements = (batch: StartedBatch) => batch.leaves.map((_, leafIndex) => ({ batch, leafIndex }))
 
 export const toLeaf = ({ leaf }: SignedItem) => toHex(leaf)
 export const noItem = { kind: 'message', content: { message: '0x' } } as unknown as SignItem
@@ -108,16 +108,16 @@ export async function sign(
   items: readonly SignedItem[],
   { caller = coordinatorKey, quoting }: { caller?: string; quoting?: Promise<unknown> } = {},
 ) {
-  const room = statementLog.reserve(items.map(() => noItem))
+  const reservation = statementLog.reserve(items.map(() => noItem))
   try {
-    room.hold(items, caller)
+    reservation.add(items, caller)
     const batch = toBatch(items, quoting)
     statementLog.append(batch)
-    const appended = await room.collect(toPlacements(batch))
+    const appended = await reservation.collect(toPlacements(batch))
     if (appended === null) throw new Error('nothing was appended')
     return appended
   } finally {
-    room.close()
+    reservation.close()
   }
 }
 

@@ -138,7 +138,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
   })
 
   test.each([
-    ['nobody who is known', signNote(toText(5), [createSigner('stranger')])],
+    ['an unknown key', signNote(toText(5), [createSigner('stranger')])],
     ['another key under the name of the log', signNote(toText(5), [createSigner(origin, 'ed25519', hash('x'))])],
     ['the log, over another text', toCosigned(toText(5)).replace('\n5\n', '\n6\n')],
     [

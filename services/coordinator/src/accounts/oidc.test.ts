@@ -244,7 +244,7 @@ describe('finish', () => {
     ['a failure in its words', 'provider_unavailable', { tokenStatus: 503, token: { error: 'canary' } }],
     ['a secret that has expired', 'provider_unavailable', { tokenStatus: 401, token: { error: 'invalid_client' } }],
     ['a client that may not', 'provider_unavailable', { tokenStatus: 400, token: { error: 'unauthorized_client' } }],
-  ])('%s is %s: no user can mend it', async (_, code, fault) => {
+  ])('%s is %s, which users cannot fix', async (_, code, fault) => {
     await expectFailed(finish(fault), code)
   })
 

@@ -123,7 +123,7 @@ describe('Apple’s client secret', () => {
   })
 
   test.each<[string, Record<string, string>]>([
-    ['beside a secret', { CLIENT_SECRET: 'secret' }],
+    ['along with a secret', { CLIENT_SECRET: 'secret' }],
     ['without the team', { TEAM_ID: '' }],
     ['without the key’s name', { KEY_ID: '' }],
     ['without the key', { PRIVATE_KEY_FILE: '' }],

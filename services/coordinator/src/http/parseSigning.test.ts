@@ -22,7 +22,7 @@ describe('returns unsupported_transaction for other transaction types', () => {
   test.each<[string, object]>([
     ['legacy, as viem has it', { ...withoutFees, type: 'legacy', gasPrice: '1' }],
     ['legacy, without a type', { ...withoutFees, gasPrice: '1' }],
-    ['a gas price beside the fees', { ...txMetadata, gasPrice: '0' }],
+    ['a gas price along with the fees', { ...txMetadata, gasPrice: '0' }],
     ['a gas price that is malformed too', { gasPrice: {} }],
     ['EIP-2930', { ...txMetadata, type: 'eip2930', accessList }],
     ['an access list', { ...txMetadata, accessList }],

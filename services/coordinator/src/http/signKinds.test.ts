@@ -281,7 +281,7 @@ describe('public data', () => {
 })
 
 describe('POST /sign/typed-data', () => {
-  const text = 'hashed for nobody'
+  const text = 'hashed for no caller'
   const body = {
     domain: { name: 'Post' },
     types: { Post: [{ name: 'text', type: 'string' }] },

@@ -22,8 +22,8 @@ test.each(['w1.example', 'another.example', origin])(
 
 test.each([
   ['of another text', answerAs('w1.example', toText(8))],
-  ['of nobody', ''],
+  ['of no known key', ''],
   ['with an empty line in it', `\n${answerAs('w1.example')}`],
-])('an answer %s is none', (_name, lines) => {
+])('rejects a response %s', (_name, lines) => {
   expect(readCosignature(lines, { key, text })).toBeUndefined()
 })

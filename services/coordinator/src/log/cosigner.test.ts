@@ -79,7 +79,7 @@ const liars: [string, string, Behaviour][] = [
   ['no note', 'lies', async () => ({ status: 200, body: 'thank you\n' })],
   ['an empty line before its own', 'lies', async (ask) => ({ status: 200, body: `\n${(await ask()).body}` })],
   [
-    'another line of its own that does not hold',
+    'another invalid line of its own',
     'lies',
     async (ask, body) => {
       const good = await ask()

@@ -135,7 +135,11 @@ describe('readPipeline', () => {
       /^IPFS_PINS_URL/,
     ],
     ['a day’s gas that one transaction may exceed', { PUBLISH_GAS_PER_DAY: '16777215' }, /^PUBLISH_GAS_PER_DAY/],
-    ['a pinning service beside kubo', { IPFS_PINNER: 'kubo', IPFS_PINS_URL: 'https://psa.example' }, /^IPFS_PINS_URL/],
+    [
+      'a pinning service along with kubo',
+      { IPFS_PINNER: 'kubo', IPFS_PINS_URL: 'https://psa.example' },
+      /^IPFS_PINS_URL/,
+    ],
     ['a retention of less than a week', { RECEIPT_RETENTION_D: '6' }, /^RECEIPT_RETENTION_D/],
     ['a retention that is no number', { RECEIPT_RETENTION_D: '30d' }, /^RECEIPT_RETENTION_D/],
     ['an interval of nothing', { CONFIRM_INTERVAL_MS: '0' }, /^CONFIRM_INTERVAL_MS/],

@@ -32,7 +32,7 @@ type Dropper = {
 }
 
 /** A receipt that could not be dropped. */
-type KeptReceipt = { receipt: StoredReceipt; reason: string }
+type SkippedReceipt = { receipt: StoredReceipt; reason: string }
 
 const PAGE_SIZE = 256
 const MAX_PAGES = 16
@@ -82,9 +82,9 @@ export function createDropper(deps: DropDeps): Dropper {
     }
   }
 
-  async function dropPage(receipts: readonly StoredReceipt[]): Promise<{ dropped: number; kept: KeptReceipt[] }> {
+  async function dropPage(receipts: readonly StoredReceipt[]): Promise<{ dropped: number; kept: SkippedReceipt[] }> {
     const found: StoredReceipt[] = []
-    const kept: KeptReceipt[] = []
+    const kept: SkippedReceipt[] = []
     const queue = receipts.values()
     const readAll = async () => {
       for (const receipt of queue) {

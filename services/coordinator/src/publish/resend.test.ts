@@ -240,7 +240,7 @@ describe('sending again', () => {
     })
   })
 
-  test('raises an unsent transaction below the market, whatever the node’s error message', async () => {
+  test('raises an unsent transaction below the market, for any error message of the node', async () => {
     await scene.claimOnly(1)
     raiseBaseFee(50n * gwei)
     const { chain } = scene.deps

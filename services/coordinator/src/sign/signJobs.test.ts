@@ -320,7 +320,7 @@ describe('stores and returns nothing for invalid evidence', () => {
   test.each<[string, string, (result: SignedItem) => SignedItem | SignItemError]>([
     ['refused by the enclave', 'grant_invalid', () => ({ error: 'grant_invalid' })],
     ['not covered by the quote', 'attestation_invalid', (result) => ({ ...result, leafIndex: 2 })],
-  ])('one item that is %s fails alone', async (_, code, bend) => {
+  ])('only the item that is %s fails', async (_, code, bend) => {
     const { signing, sign, store } = createService()
     signing.tamper = ({ results, ...answer }) => ({
       ...answer,
@@ -683,7 +683,7 @@ describe('signing with a log', () => {
       (answer) => ({ ...answer, quotes: answer.quotes.map((one) => ({ ...one, quote: `00${one.quote.slice(2)}` })) }),
     ],
     ['with nothing, since the quote failed', 'log_unavailable', () => ({ statements: [null, null], quotes: [] })],
-  ])('released %s: %s, nothing is stored and the claim is given up', async (_, code, tamper) => {
+  ])('released %s: %s, stores nothing and releases the claim', async (_, code, tamper) => {
     const service = createLoggedService()
     service.enclave.tamperReleased = (answer) => (answer.statements.length > 0 ? tamper(answer) : answer)
     expect(await service.sign(createTransfer(0), createMessage())).toEqual([code, code])
@@ -885,7 +885,7 @@ describe('a failure after signing drops the statement, releases its claim, and n
   test.each([
     ['fails', () => Promise.reject(down)],
     ['hangs', () => new Promise<void>(() => {})],
-  ])('giving claims up %s: the caller is told all the same', async (_, beforeGiveUp) => {
+  ])('if releasing claims %s, the caller still gets an error', async (_, beforeGiveUp) => {
     const service = createLoggedService()
     Object.assign(service.logService, { beforeGiveUp, beforeCosign: () => Promise.reject(unavailable()) })
     const { over, outcomes } = service.start([createTransfer(0)])
@@ -1012,7 +1012,7 @@ describe('two requests for the same digest', () => {
   test.each([
     ['if none is stored within 3 s', undefined],
     ['where the database does not answer', () => new Promise<never>(() => {})],
-  ])('%s it is told', async (_, findSigner) => {
+  ])('reports it %s', async (_, findSigner) => {
     const service = createLoser()
     if (findSigner !== undefined) service.finder.findSigner = findSigner
     const { over, outcomes } = service.start([createTransfer(0)])

@@ -45,7 +45,7 @@ describe('rules checked before a sample is used', () => {
   test.each<[string, EntropySetting[]]>([
     ['another satellite', [other]],
     ['a source that does not sign', [{ kind: 'unsigned' }]],
-  ])('a schedule is not due by %s, of which alone there are samples', (_, entropySources) => {
+  ])('a schedule is not due with samples only of %s', (_, entropySources) => {
     const details = expect.stringContaining('does not name the source of the sample')
     expect(ask(0, createVaultRules({ clock, entropySources }))).toThrow(
       expect.objectContaining({ code: 'policy_refused', details }),

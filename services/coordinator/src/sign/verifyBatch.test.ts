@@ -58,7 +58,7 @@ test.each<[string, Parameters<ReturnType<typeof createTestVerifier>>]>([
   ['batch before', [{ ...batch, previous: '11'.repeat(32) }, terms, use]],
   ['configuration', [batch, { ...terms, config: { ...terms.config, version: '9' } }, use]],
   ['time', [batch, terms, { ...use, at: { ...use.at, last: use.at.last + 365 * 86_400_000 } }]],
-])('another %s is judged anew, and a refusal is not remembered', async (_, parameters) => {
+])('verifies again for another %s, and does not remember a rejection', async (_, parameters) => {
   const verifyBatch = createTestVerifier()
   const good = await verifyBatch(batch, terms, use)
   const refused = verifyBatch(...parameters)

@@ -170,7 +170,7 @@ test('stop rejects new requests and waits for pending ones', async () => {
   expect(await pending).toBe('signed 1')
 })
 
-test('limits the weight of a batch; a heavier request is sent alone', async () => {
+test('limits the weight of a batch; a heavier request is sent by itself', async () => {
   const { gatherer, batches } = createManual({ weight: { of: (request) => request, limit: 10 }, slots: 9 })
   const all = [4, 5, 2, 30, 1, 9].map((request) => gatherer.add(request))
   await turn()

@@ -98,7 +98,7 @@ describe('openStore on PostgreSQL', () => {
   test.each([
     ['a newer release', '9999-future', /newer release.* Use that release/],
     ['a release before this initial migration', '0001-initial', /earlier, unsupported.*npm run dev -- --reset/],
-  ])('a database of %s is refused and left alone, and the error names the fix', async (_, name, message) => {
+  ])('rejects a database of %s without changing it, and names the fix', async (_, name, message) => {
     const databaseUrl = await postgres.createDatabase()
     const database = await openDatabase({ databaseUrl })
     await sql`update migrations set name = ${name}`.execute(database.db)

@@ -152,7 +152,7 @@ describe('signings with a log', () => {
     ['a log without a key', () => ({ logKey: undefined })],
     ['a note of another log', ({ log }) => ({ log: log && { ...log, note: createTestLog().toNote(1, 2) } })],
     ['a note that does not cover the entry', (_, { origin, toNote }) => ({ log: { origin, note: toNote(300, 2) } })],
-  ])('%s is refused, and nothing is stored', async (_, change) => {
+  ])('rejects %s and stores nothing', async (_, change) => {
     const { log, signings, batch } = await sign()
     const [signing] = signings as [SigningV2]
     await expect(insert({ ...batch, ...change(batch, log) }, signings)).rejects.toMatchObject({

@@ -232,7 +232,7 @@ describe('the store', () => {
       expect(await subject.store.claimSamples([], NOW)).toEqual([])
     })
 
-    test('only the value counts, whoever signed the sample', async () => {
+    test('only the value counts, not the signer', async () => {
       const witness = createTestWitness()
       await subject.store.claimSamples([witness], NOW)
       expect(await subject.store.claimSamples([{ ...witness, signatureHex: randomHex(64), sequence: 9 }], NOW)).toEqual(

@@ -100,7 +100,7 @@ describe('webhooks', () => {
     ['complete', 'proof.complete', { onchainTxHash: `0x${'ab'.repeat(32)}`, onchainBlockNumber: 7 }],
     ['onchain_failed', 'proof.failed', { failure: 'publish_reverted' }],
     ['pin_failed', 'proof.failed', { failure: 'pin_refused', ipfsCid: null }],
-  ] as const)('a proof that is %s is told once, in the transaction that makes it so', async (status, type, rest) => {
+  ] as const)('notifies once of a proof that is %s, in the transaction that changes it', async (status, type, rest) => {
     const [id = 0] = await register('https://one.example')
     const wallet = await createTestWallet(subject.store)
     const { slug, statement } = createTestSigning(wallet)

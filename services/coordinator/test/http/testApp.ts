@@ -43,7 +43,7 @@ export const toDigest = (metadata: TxMetadata): Hex => toPrefixedHex(hashUnsigne
 export const signBody = { digest: toDigest(txMetadata), txMetadata }
 export const signed = { signature: `0x${'1b'.repeat(65)}`, slug: 'abcdefghijklmnopqrstuQ' } as const
 
-/** What an enclave returns in addition to an off-chain signature. */
+/** The rest of an enclave’s answer for an off-chain signature. */
 function toTestOpening(signContent: SignContent): Opening {
   const { kind, content, digest } = signContent as Extract<SignContent, { kind: 'message' }>
   const salt = '5a'.repeat(32)

@@ -68,7 +68,7 @@ export async function startTestStore(): Promise<TestStore> {
   }
 }
 
-/** What most tests need of `openStores`. */
+/** The part of `openStores` that most tests need. */
 export async function openStore(options: Parameters<typeof openStores>[0]): Promise<Store> {
   return (await openStores(options)).store
 }

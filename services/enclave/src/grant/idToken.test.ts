@@ -293,7 +293,7 @@ describe('an invalid token', () => {
 
     // Other header members
     ['jku', 'header', () => token(claims(), { ...RS256, jku: `${second.issuer}/keys` })],
-    ['jwk with a key of its own', 'header', signWithOwnKey],
+    ['jwk with its own key', 'header', signWithOwnKey],
     ['x5u', 'header', () => token(claims(), { ...RS256, x5u: `${second.issuer}/certificate` })],
     ['x5c', 'header', () => token(claims(), { ...RS256, x5c: ['AAAA'] })],
     ['crit', 'header', () => token(claims(), { ...RS256, crit: ['exp'], exp: 1 })],

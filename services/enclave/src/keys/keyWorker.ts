@@ -65,7 +65,7 @@ export const MAX_TASKS = 32
 type Waiting = { resolve(answer: never): void; reject(error: Error): void }
 
 export type KeyWorkerParameters = {
-  /** Taken over: the given bytes are overwritten with zeros. If omitted, the secret comes through `holder`, and nothing is signed before. */
+  /** Taken over: the given bytes are overwritten with zeros. If omitted, the worker signs only after the secret has come through `holder`. */
   rootSecret?: Uint8Array<ArrayBuffer>
   configHash: Uint8Array
   /** The code that accounts may be delegated to. */
@@ -107,7 +107,7 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
     })
   })
   worker.on('message', (answers: KeyWorkerAnswer[] | HolderAnswer) => {
-    if (!Array.isArray(answers)) return settle(holderCallers.shift(), answers)
+    if (!Array.isArray(answers)) return answerCaller(holderCallers.shift(), answers)
     for (const [index, caller] of (waiting.shift() ?? []).entries()) {
       const answer = answers[index]
       if (answer === undefined || 'failure' in answer) caller.reject(new Error(answer?.failure ?? 'no answer'))
@@ -165,7 +165,7 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
   }
 }
 
-function settle(caller: Waiting | undefined, answer: HolderAnswer) {
+function answerCaller(caller: Waiting | undefined, answer: HolderAnswer) {
   if ('value' in answer) caller?.resolve(answer.value as never)
   else caller?.reject('refusal' in answer ? new RootSecretError(answer.refusal) : new Error(answer.failure))
 }

@@ -46,7 +46,7 @@ async function setUp(endedLimit: number) {
     configHash,
     limit: 3,
     log: { info() {}, warn() {}, error() {} },
-    onBegun(batch) {
+    onStart(batch) {
       batch.signed.then(
         () => batch.leaves.forEach((leaf) => void quoted.add(leaf)),
         () => {},
@@ -70,12 +70,12 @@ async function setUp(endedLimit: number) {
 
   /** Like a call of `sign`. It may fail if its statements end meanwhile. */
   async function sign(items: readonly ReturnType<typeof createSignedItem>[]) {
-    const room = statementLog.reserve(items.map(() => noItem))
+    const reservation = statementLog.reserve(items.map(() => noItem))
     try {
-      room.hold(items, coordinatorKey)
-      await room.collect(await Promise.all(items.map(({ leaf }) => batcher.add(leaf))))
+      reservation.add(items, coordinatorKey)
+      await reservation.collect(await Promise.all(items.map(({ leaf }) => batcher.add(leaf))))
     } finally {
-      room.close()
+      reservation.close()
     }
   }
 
@@ -148,7 +148,7 @@ test.each(SEEDS)('in any order of calls, quotes and time, a dropped statement is
     clock.elapsedMs += 61_000
     statementLog.expire()
   }
-  await statementLog.settle()
+  await statementLog.waitUntilEmpty()
   await read()
 
   const all = origins.flatMap((origin) =>

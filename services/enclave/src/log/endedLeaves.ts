@@ -1,6 +1,6 @@
 /**
- * Remembers the leaves of statements that were erased, or released and deleted, so that none is made again. While a leaf is remembered it is
- * recognised; later statements are dated after all leaves that are no longer remembered. This way, one statement dated far ahead by a jumping
+ * Remembers the leaves of statements that were erased, or released and deleted, so that none is created again. While a leaf is remembered it is
+ * recognized; later statements are dated after all leaves that are no longer remembered. This way, one statement dated far ahead by a jumping
  * clock doesn't force all others to be dated after it.
  */
 export type EndedLeaves = {

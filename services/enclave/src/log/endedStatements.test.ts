@@ -60,14 +60,14 @@ describe('an ended statement', () => {
   test('erasing one while others are being signed does not fail them, even if they are dated earlier', async () => {
     const log = await createOpenLog()
     const [early, late] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 5 })]
-    const room = log.statementLog.reserve([early] as never)
+    const reservation = log.statementLog.reserve([early] as never)
     await sign(log, [late])
     await release(log.statementLog, { drop: [toLeaf(late)] })
-    room.hold([early], coordinatorKey)
+    reservation.add([early], coordinatorKey)
     const batch = toBatch([early])
     log.statementLog.append(batch)
-    expect(await room.collect(toPlacements(batch))).toMatchObject({ origin: first })
-    room.close()
+    expect(await reservation.collect(toPlacements(batch))).toMatchObject({ origin: first })
+    reservation.close()
     expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
   })
 
@@ -90,10 +90,10 @@ describe('an ended statement', () => {
       const leaves = [toLeaf(item)]
       expect(await release(statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
       // Signed at the same time by a call that takes longer.
-      const room = statementLog.reserve([item] as never)
+      const reservation = statementLog.reserve([item] as never)
       end(log, toLeaf(item))
-      expect(() => room.hold([item], coordinatorKey)).toThrow(withCode('log_unavailable'))
-      room.close()
+      expect(() => reservation.add([item], coordinatorKey)).toThrow(withCode('log_unavailable'))
+      reservation.close()
       await release(statementLog, { drop: leaves })
       expect(await kindsOf(log)).not.toContain('dropped')
       await sign(log, [createSignedItem()])

@@ -236,7 +236,7 @@ describe('release', () => {
     expect(await release(log.statementLog, request)).toEqual([null])
     log.clock.elapsedMs += 100_000
     log.statementLog.expire()
-    await log.statementLog.settle()
+    await log.statementLog.waitUntilEmpty()
     expect(await kindsOf(log)).toEqual([])
   })
 
@@ -297,13 +297,13 @@ describe('before the quote is ready', () => {
     expect(await waiting).toEqual([null])
     expect(await release(log.statementLog, request)).toEqual([null])
     expect(await readEntries(log)).toEqual([{ kind: 'dropped', keyId: toHex(bootId), leaf: toLeaf(item), timeMs: NOW }])
-    await log.statementLog.settle()
+    await log.statementLog.waitUntilEmpty()
   })
 
   test.each<[string, (log: TestLog, leaf: string) => unknown]>([
     ['dropped', ({ statementLog }, leaf) => release(statementLog, { drop: [leaf] })],
     [
-      'given up, because the quote took 30 seconds',
+      'dropped because the quote took 30 seconds',
       ({ statementLog, clock }) => {
         clock.elapsedMs += 30_000
         statementLog.expire()
@@ -403,27 +403,27 @@ describe('statements that are not fetched', () => {
   test('the time starts with the entry, so a slow quote does not shorten it', async () => {
     const { statementLog, clock } = await createOpenLog()
     const item = createSignedItem()
-    const room = statementLog.reserve([item] as never)
-    room.hold([item], other)
+    const reservation = statementLog.reserve([item] as never)
+    reservation.add([item], other)
     clock.elapsedMs = 40_000
     statementLog.expire()
     const batch = toBatch([item])
     statementLog.append(batch)
     clock.elapsedMs = 69_999
     statementLog.expire()
-    const { checkpoint = '' } = (await room.collect(toPlacements(batch))) ?? {}
-    room.close()
+    const { checkpoint = '' } = (await reservation.collect(toPlacements(batch))) ?? {}
+    reservation.close()
     expect(await release(statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] }, other)).toEqual([given])
   })
 
   test('are deleted without an entry if they are in no batch', async () => {
     const { statementLog } = await createOpenLog({ limits: { statements: 1 } })
     const item = createSignedItem()
-    const room = statementLog.reserve([item] as never)
-    room.hold([item], other)
-    expect(await room.collect([])).toBeNull()
-    room.close()
-    await statementLog.settle()
+    const reservation = statementLog.reserve([item] as never)
+    reservation.add([item], other)
+    expect(await reservation.collect([])).toBeNull()
+    reservation.close()
+    await statementLog.waitUntilEmpty()
     expect(() => statementLog.reserve([item] as never)).not.toThrow()
   })
 })
@@ -433,7 +433,7 @@ test('settles when the last statement is acknowledged', async () => {
   const item = createSignedItem()
   const { checkpoint } = await sign(log, [item])
   let isSettled = false
-  const settled = log.statementLog.settle().then(() => (isSettled = true))
+  const settled = log.statementLog.waitUntilEmpty().then(() => (isSettled = true))
   await release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })
   await Promise.resolve()
   expect(isSettled).toBe(false)

@@ -101,7 +101,7 @@ describe('starting a log', () => {
     ['an origin that is not ours', (start) => ({ ...start, origin: 'log.example/c' })],
     ['an origin of another enclave of the service', (start) => ({ ...start, origin: second })],
     ['a checkpoint of another log', (start) => ({ ...start, origin: 'log.example/a2' })],
-    ['a frontier that is made up', (start) => ({ ...start, hashes: start.hashes.map(() => '11'.repeat(32)) })],
+    ['an invented frontier', (start) => ({ ...start, hashes: start.hashes.map(() => '11'.repeat(32)) })],
     ['a frontier of another size', (start) => ({ ...start, hashes: start.hashes.slice(1) })],
     ['no frontier', (start) => ({ ...start, hashes: [] })],
     ['a frontier in another order', (start) => ({ ...start, hashes: start.hashes.toReversed() })],
@@ -184,13 +184,13 @@ describe('entries', () => {
     const lost = createSignedItem()
     await sign(log, [lost])
     const mine = items(2)
-    const room = statementLog.reserve(mine as never)
-    room.hold(mine, 'ab'.repeat(32))
+    const reservation = statementLog.reserve(mine as never)
+    reservation.add(mine, 'ab'.repeat(32))
     const batches = mine.map((item) => toBatch([item]))
     statementLog.append(batches[0] as never)
     await release(statementLog, { drop: [toLeaf(lost)] })
     statementLog.append(batches[1] as never)
-    const appended = await room.collect(batches.flatMap(toPlacements))
+    const appended = await reservation.collect(batches.flatMap(toPlacements))
     expect(appended?.from).toBe(2)
     const kinds = appended?.entries.map((entry) => decodeLogEntry(fromHex(entry)).kind)
     expect(kinds).toEqual(['signature', 'dropped', 'signature'])
@@ -203,13 +203,13 @@ describe('entries', () => {
     const [twice, mine] = [createSignedItem(), createSignedItem()]
     await sign(log, [twice])
     // The same call again, within the same millisecond.
-    const room = statementLog.reserve([twice, mine] as never)
-    room.hold([twice, mine], coordinatorKey)
+    const reservation = statementLog.reserve([twice, mine] as never)
+    reservation.add([twice, mine], coordinatorKey)
     await release(statementLog, { drop: [toLeaf(twice)] })
     const batch = toBatch([twice, mine])
     statementLog.append(batch)
-    await expect(room.collect(toPlacements(batch))).rejects.toEqual(withCode('log_unavailable'))
-    room.close()
+    await expect(reservation.collect(toPlacements(batch))).rejects.toEqual(withCode('log_unavailable'))
+    reservation.close()
     expect((await kindsOf(log)).slice(1)).toEqual(['signature', 'dropped', 'signature'])
     const ends = (await readEntries(log)).slice(1).map((entry) => 'leaf' in entry && entry.leaf)
     expect(ends).toEqual([toLeaf(twice), toLeaf(twice), toLeaf(mine)])
@@ -224,7 +224,7 @@ describe('entries', () => {
     expect(await release(log.statementLog, { ...cosign(one.checkpoint), leaves })).toEqual([null])
     expect(await release(log.statementLog, { ...cosign(two.checkpoint), leaves })).toEqual([given])
     await release(log.statementLog, { acknowledge: leaves })
-    await log.statementLog.settle()
+    await log.statementLog.waitUntilEmpty()
     // Its memory is reserved once and freed once.
     await sign(log, items(2))
     await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
@@ -282,10 +282,10 @@ describe('full', () => {
     }
     const strange = { kind: 'transaction', txMetadata: null } as never
     statementLog.reserve([strange]).close()
-    const room = statementLog.reserve([{} as never, {} as never])
+    const reservation = statementLog.reserve([{} as never, {} as never])
     expect(() => statementLog.reserve([{} as never, {} as never, {} as never])).toThrow(withCode('log_unavailable'))
-    room.close()
-    room.close()
+    reservation.close()
+    reservation.close()
     expect(() => statementLog.reserve([{} as never, {} as never, {} as never, {} as never])).not.toThrow()
     expect(() => statementLog.reserve([{} as never])).toThrow(withCode('log_unavailable'))
   })
@@ -332,16 +332,16 @@ describe('another origin', () => {
     const { statementLog } = log
     // Later than the erased ones, so that only the change of the log can reject them.
     const [one, two] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 1 })]
-    const rooms = [one, two].map((item) => statementLog.reserve([item] as never))
-    rooms[0]?.hold([one], other)
+    const reservations = [one, two].map((item) => statementLog.reserve([item] as never))
+    reservations[0]?.add([one], other)
     await statementLog.call({ start: { ...fromNothing, origin: second } })
-    expect(() => rooms[1]?.hold([two], other)).toThrow(withCode('log_unavailable'))
+    expect(() => reservations[1]?.add([two], other)).toThrow(withCode('log_unavailable'))
     const batch = toBatch([one, two])
     statementLog.append(batch)
-    await expect(rooms[0]?.collect([{ batch, leafIndex: 0 }])).rejects.toEqual(withCode('log_unavailable'))
-    for (const room of rooms) room.close()
+    await expect(reservations[0]?.collect([{ batch, leafIndex: 0 }])).rejects.toEqual(withCode('log_unavailable'))
+    for (const reservation of reservations) reservation.close()
     expect(await kindsOf(log)).toEqual(['boot'])
-    await statementLog.settle()
+    await statementLog.waitUntilEmpty()
   })
 
   test('concurrent starts run in sequence, and a boot that has abandoned a log does not start it again', async () => {

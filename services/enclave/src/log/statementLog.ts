@@ -23,12 +23,12 @@ import {
 import type { Log } from '@countersign/service'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
-import type { BegunBatch, Placement } from '../sign/batch.ts'
+import type { Placement, StartedBatch } from '../sign/batch.ts'
 import type { SignedItem } from '../sign/signItem.ts'
 import type { Time } from '../time/time.ts'
 import { createFindCosigners } from './cosigners.ts'
-import { createHeldStatements, type HeldLimits, type HeldStatement, unavailable } from './heldStatements.ts'
 import { createLogTree, type LogTree } from './logTree.ts'
+import { createPendingStatements, type PendingLimits, type PendingStatement, unavailable } from './pendingStatements.ts'
 import { readStart } from './readStart.ts'
 
 export type StatementLogDeps = {
@@ -45,7 +45,7 @@ export type StatementLogDeps = {
   limits?: Partial<Limits>
 }
 
-type Limits = HeldLimits & {
+type Limits = PendingLimits & {
   /** Entries without a quorum of cosignatures. */
   entries: number
 }
@@ -81,12 +81,12 @@ export function createStatementLog(deps: StatementLogDeps) {
    */
   const maxLateMs = MAX_SAMPLE_AGE_MS + 2 * limits.releaseMs
   const findCosigners = createFindCosigners(setting.witnesses)
-  const appended = new WeakMap<BegunBatch, Appended>()
+  const appended = new WeakMap<StartedBatch, Appended>()
   /** The newest log that this boot has started. It opens when a quorum has cosigned the entry of the boot. */
   let tree: LogTree | undefined
-  /** Origins that this boot has left for another. It never returns to them. */
-  const left = new Set<string>()
-  const held = createHeldStatements({
+  /** Origins that this boot has abandoned for another. It never returns to them. */
+  const abandoned = new Set<string>()
+  const pending = createPendingStatements({
     limits,
     elapsedMs,
     appendEnd: (kind, { keyId, leaf }) => void tree?.append({ kind, keyId, leaf, timeMs: time.now() }),
@@ -106,17 +106,17 @@ export function createStatementLog(deps: StatementLogDeps) {
     if (tree?.origin === origin) return
     assertUsable(origin)
     const frontier = readStart(wanted, key)
-    if (tree !== undefined) left.add(tree.origin)
+    if (tree !== undefined) abandoned.add(tree.origin)
     tree = createLogTree({ origin, start: frontier, sign: (text) => signCheckpoint(key, text) })
     const timeMs = time.now()
     tree.append({ kind: 'boot', bootId, configHash: toHex(configHash), timeMs })
     log.info({ msg: 'Started a log', origin, size: frontier.size })
-    held.endUnreleased()
+    pending.endUnreleased()
   }
 
   function assertUsable(origin: string) {
     if (!origins.includes(origin)) throw refused('not an origin of this enclave')
-    if (left.has(origin)) throw refused('this boot has left the log')
+    if (abandoned.has(origin)) throw refused('this boot has abandoned the log')
   }
 
   async function signCheckpoint(key: NoteKey, text: string): Promise<string> {
@@ -143,7 +143,7 @@ export function createStatementLog(deps: StatementLogDeps) {
   }
 
   /** The size that a quorum has cosigned, with cosigners and times. */
-  function judge({ checkpoint, cosignatures }: ReleaseRequest) {
+  function verifyCosignatures({ checkpoint, cosignatures }: ReleaseRequest) {
     if (checkpoint === undefined || cosignatures === undefined) return { size: 0, cosigners: [], shownMs: 0 }
     const found = findCosigners(checkpoint + cosignatures.map((line) => `${line}\n`).join(''))
     const { text } = found
@@ -159,12 +159,15 @@ export function createStatementLog(deps: StatementLogDeps) {
   }
 
   /** The batch of a statement that may be released with the batch's quote. Undefined if the note in the request is not enough. */
-  function findBatch(statement: HeldStatement | undefined, { size, cosigners, shownMs }: ReturnType<typeof judge>) {
+  function findBatch(
+    statement: PendingStatement | undefined,
+    { size, cosigners, shownMs }: ReturnType<typeof verifyCosignatures>,
+  ) {
     if (statement === undefined) return undefined
     const { state, needs, signedAtMs } = statement
     if (state.kind === 'signed' || state.index >= size) return undefined
     if (state.kind === 'logged' && shownMs - signedAtMs > maxLateMs) {
-      held.end(statement, 'dropped')
+      pending.end(statement, 'dropped')
       return undefined
     }
     // A vault may require witnesses of its choice in addition to the quorum of the settings.
@@ -172,10 +175,10 @@ export function createStatementLog(deps: StatementLogDeps) {
   }
 
   /** Drops the statements that wait for a quote that failed. */
-  function dropUnquoted(batch: BegunBatch) {
+  function dropUnquoted(batch: StartedBatch) {
     for (const leaf of batch.leaves) {
-      const statement = held.get(leaf)
-      if (statement?.state.kind === 'logged' && statement.state.batch === batch) held.end(statement, 'dropped')
+      const statement = pending.get(leaf)
+      if (statement?.state.kind === 'logged' && statement.state.batch === batch) pending.end(statement, 'dropped')
     }
   }
 
@@ -198,45 +201,45 @@ export function createStatementLog(deps: StatementLogDeps) {
     /** Throws `log_unavailable` until a quorum has cosigned the entry of this boot. */
     assertOpen: () => void assertOpen(),
 
-    /** The signing time: later than all ended statements that are no longer remembered, so that none is made again. */
-    now: () => Math.max(time.now(), held.endedUntilMs() + 1),
+    /** The signing time: later than all ended statements that are no longer remembered, so that no ended statement is created again. */
+    now: () => Math.max(time.now(), pending.endedUntilMs() + 1),
 
     /** Reserves memory for the statements of these items before anything is signed. Throws `log_unavailable`. */
     reserve(items: readonly SignItem[]) {
       const opened = assertOpen()
       if (opened.countUncosigned() >= limits.entries) throw unavailable('too many entries wait for witnesses')
       const sizes = items.map(countBytes)
-      const room = held.reserve(sizes)
+      const reservation = pending.reserve(sizes)
       return {
         /** Stores statements until they are released. Throws `log_unavailable` and stores none if one can't be stored. */
-        hold(outcomes: readonly (SignedItem | { error: string })[], coordinatorKey: string) {
+        add(outcomes: readonly (SignedItem | { error: string })[], coordinatorKey: string) {
           if (tree !== opened) throw unavailable('another log was started')
           for (const [index, outcome] of outcomes.entries()) {
-            if (!('error' in outcome)) room.add(toHeld(outcome, coordinatorKey, sizes[index] ?? 0))
+            if (!('error' in outcome)) reservation.add(toPending(outcome, coordinatorKey, sizes[index] ?? 0))
           }
         },
         /** Returns the log entries of statements that are in batches. */
         async collect(placed: readonly Placement[]): Promise<AppendedEntries | null> {
           if (placed.length === 0) return null
           const ranges = [...new Set(placed.map(({ batch }) => batch))].map((batch) => appended.get(batch))
-          const isLogged = placed.every(({ batch, leafIndex }) => held.isLogged(batch.leaves[leafIndex] ?? ''))
+          const isLogged = placed.every(({ batch, leafIndex }) => pending.isLogged(batch.leaves[leafIndex] ?? ''))
           const [first, last] = [ranges[0], ranges.at(-1)]
           const isWhole = isLogged && ranges.every((range) => range?.tree === opened)
           if (!isWhole || first === undefined || last === undefined) throw unavailable('another log was started')
           const entries = ranges.flatMap((range) => range?.entries ?? [])
           return { origin: opened.origin, from: first.from, entries, checkpoint: await last.checkpoint }
         },
-        close: room.close,
+        close: reservation.close,
       }
     },
 
     /** Appends the entries of a batch whose quote begins. Synchronous. */
-    append(batch: BegunBatch) {
-      const known = batch.leaves.flatMap((leaf) => held.get(leaf) ?? [])
+    append(batch: StartedBatch) {
+      const known = batch.leaves.flatMap((leaf) => pending.get(leaf) ?? [])
       if (tree === undefined || known.length === 0) return
       for (const statement of known) {
         const { keyId, leaf, signedAtMs } = statement
-        held.enter(statement, { index: tree.append({ kind: 'signature', keyId, leaf, timeMs: signedAtMs }), batch })
+        pending.enter(statement, { index: tree.append({ kind: 'signature', keyId, leaf, timeMs: signedAtMs }), batch })
       }
       const checkpoint = tree.head()
       appended.set(batch, { tree, ...tree.takeNew(), checkpoint })
@@ -247,23 +250,23 @@ export function createStatementLog(deps: StatementLogDeps) {
     async release(request: ReleaseRequest, coordinatorKey: string): Promise<ReleaseResponse> {
       const { leaves = [], drop = [], acknowledge = [] } = request
       if (request.bootId !== bootId) throw new EnclaveError('boot_unknown', 'this is another boot')
-      const cosigned = judge(request)
+      const cosigned = verifyCosignatures(request)
       for (const leaf of acknowledge) {
-        const statement = held.find(leaf, coordinatorKey)
-        if (statement?.state.kind === 'released') held.end(statement)
+        const statement = pending.find(leaf, coordinatorKey)
+        if (statement?.state.kind === 'released') pending.end(statement)
       }
       for (const leaf of drop) {
-        const statement = held.find(leaf, coordinatorKey)
-        if (statement !== undefined && statement.state.kind !== 'released') held.end(statement, 'dropped')
+        const statement = pending.find(leaf, coordinatorKey)
+        if (statement !== undefined && statement.state.kind !== 'released') pending.end(statement, 'dropped')
       }
       const quoted = await Promise.all(
-        leaves.map((leaf) => findBatch(held.find(leaf, coordinatorKey), cosigned)?.signed.catch(() => undefined)),
+        leaves.map((leaf) => findBatch(pending.find(leaf, coordinatorKey), cosigned)?.signed.catch(() => undefined)),
       )
       const used = new Set<SignedBatch>()
       const statements = leaves.map((leaf, index): SignedStatement | null => {
         const signed = quoted[index]
         // The statement may have ended while this call waited.
-        const statement = held.find(leaf, coordinatorKey)
+        const statement = pending.find(leaf, coordinatorKey)
         if (signed === undefined || statement === undefined || statement.state.kind === 'signed') return null
         if (statement.state.kind === 'logged')
           statement.state = { ...statement.state, kind: 'released', sinceMs: elapsedMs() }
@@ -275,12 +278,12 @@ export function createStatementLog(deps: StatementLogDeps) {
 
     /** Erases statements that were not fetched in time, and reports those that were not acknowledged in time. */
     expire() {
-      const count = held.expire()
+      const count = pending.expire()
       if (count > 0) log.warn({ msg: 'Gave up statements', count })
     },
 
     /** Resolves when no statement is stored any more. */
-    settle: held.settle,
+    waitUntilEmpty: pending.waitUntilEmpty,
   }
 }
 
@@ -288,7 +291,7 @@ function toQuote({ sequence, quote, eventLog }: SignedBatch) {
   return { sequence, quote, ...(eventLog === undefined ? {} : { eventLog }) }
 }
 
-function toHeld({ leaf, needs, ...signed }: SignedItem, coordinatorKey: string, bytes: number): HeldStatement {
+function toPending({ leaf, needs, ...signed }: SignedItem, coordinatorKey: string, bytes: number): PendingStatement {
   const { keyId, signedAt } = signed.statement
   const signedAtMs = Date.parse(signedAt)
   return {

@@ -89,7 +89,7 @@ const custodian = (...parameters: string[]) =>
 const find = ({ output }: EnclaveProcess, msg: string) =>
   output.map((line) => JSON.parse(line)).find((line) => line.msg === msg)
 
-/** What two custodians could do together on one machine. Nobody should do this. */
+/** Combines the shares of two custodians on one machine, which must never happen in production. */
 async function combineShares(): Promise<string> {
   const backup = parseBackup(await readFile(backupPath, 'utf8'))
   const { threshold, policyHash, configHash, commitment } = backup

@@ -102,7 +102,7 @@ describe('genesis', () => {
   test.each([
     ['all of it', 'tcb_info_not_in_date', (issued: Collateral) => issued],
     ['its revocation list', 'crl_not_yet_valid', ({ pck_crl }: Collateral) => ({ ...simulator.collateral(), pck_crl })],
-  ])('collateral issued after the time of the backup, %s, is waited for, not for ever', async (_, code, change) => {
+  ])('waits a limited time for collateral issued after the backup: %s', async (_, code, change) => {
     // The simulator's collateral is a day old at its time.
     const toFetch = (aheadMs: number) => async () =>
       change(simulator.collateral({ at: new Date(at.getTime() + DAY_MS + aheadMs) }))

@@ -261,7 +261,7 @@ describe('enclave and custodian reject a changed backup', () => {
     ['other code', { quote: { mrtd: new Uint8Array(48).fill(1) } }],
     ['other silicon', { silicon: foreignSimulator }],
     ['code that can be debugged', { quote: { tdAttributes: Uint8Array.of(1, 0, 0, 0x10, 0, 0, 0, 0) } }],
-  ])('one made by %s, whatever it says', async (_, options) => {
+  ])('one created by %s, with any content', async (_, options) => {
     await forge(folder, createTestPeer(options))
     await expect(recover(folder)).rejects.toThrow('its quote is not valid')
   })

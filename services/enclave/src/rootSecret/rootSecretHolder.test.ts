@@ -182,10 +182,10 @@ describe('a rejected share changes nothing', () => {
     const shared = await createShared()
     const { holder, publicKey } = await createExpecting(shared)
     const parameters = { index: 0, share: openShare(shared, 0) }
-    await expect(submit(create().holder, publicKey, parameters)).rejects.toThrow('no key was made')
+    await expect(submit(create().holder, publicKey, parameters)).rejects.toThrow('no key was created')
     for (const index of [0, 1, 2]) await submit(holder, publicKey, { index, share: openShare(shared, index) })
     await expect(submit(holder, publicKey, { index: 3, share: openShare(shared, 3) })).rejects.toThrow(
-      'no key was made',
+      'no key was created',
     )
   })
 })
@@ -208,7 +208,7 @@ describe('a transfer', () => {
     const { donor, joiner, sealed } = await give()
     await joiner.holder.accept({ sealed, aad })
     expect(joiner.secrets).toEqual(donor.secrets)
-    await expect(joiner.holder.accept({ sealed, aad })).rejects.toThrow('no key was made')
+    await expect(joiner.holder.accept({ sealed, aad })).rejects.toThrow('no key was created')
     await expect(joiner.holder.createKey()).rejects.toThrow('already here')
     await expect(joiner.holder.generate()).rejects.toThrow('already here')
   })

@@ -31,7 +31,7 @@ export function assertSecret(secret: Uint8Array<ArrayBuffer>): Uint8Array<ArrayB
 export type RootSecretRefusal =
   | 'secret already here'
   | 'no secret here'
-  | 'no key was made for it'
+  | 'no key was created for it'
   | 'sealed for another purpose, by another, or changed'
   | 'not a root secret'
   | 'no such custodian'
@@ -53,7 +53,7 @@ export type SealedShare = Sealed & { hash: Uint8Array }
 
 type SharingParameters = { policyHash: Uint8Array; custodians: readonly Uint8Array[]; threshold: number }
 
-/** What the holder needs from a backup to check arriving shares. */
+/** The parts of a backup that the holder needs to check shares. */
 type ExpectedShares = {
   backupHash: Uint8Array
   commitment: Uint8Array
@@ -125,7 +125,7 @@ export function createRootSecretHolder(deps: {
       keep(random(SECRET_BYTES))
     },
     async accept({ sealed, aad, commitment }) {
-      if (key === undefined) throw new RootSecretError('no key was made for it')
+      if (key === undefined) throw new RootSecretError('no key was created for it')
       const candidate = unseal(sealed, { recipient: key, info: toTagBytes(tags.keyTransfer), aad })
       if (commitment !== undefined) assertCommitted(candidate, commitment)
       keep(candidate)
@@ -156,7 +156,7 @@ export function createRootSecretHolder(deps: {
       return publicKey
     },
     async addShare({ index, sealed }) {
-      if (key === undefined || expected === undefined) throw new RootSecretError('no key was made for it')
+      if (key === undefined || expected === undefined) throw new RootSecretError('no key was created for it')
       const { backupHash, commitment, needed, custodians } = expected
       const custodian = custodians[index]
       if (custodian === undefined) throw new RootSecretError('no such custodian')

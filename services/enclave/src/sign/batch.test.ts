@@ -186,7 +186,7 @@ test('reports each batch in order when its quote starts, before any caller gets 
     configHash,
     limit: 2,
     log,
-    onBegun: ({ sequence, leaves }) => told.push(`${sequence}: ${leaves.length}, ${asked.length} asked`),
+    onStart: ({ sequence, leaves }) => told.push(`${sequence}: ${leaves.length}, ${asked.length} asked`),
   })
   const follow = async (index: number) => {
     const { batch } = await batcher.add(leafOf(index))

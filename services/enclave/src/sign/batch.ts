@@ -12,10 +12,10 @@ import type { Log } from '@countersign/service'
 import { createTreeEdge } from '@countersign/service/hexTree'
 
 /** A batch whose quote has begun. `signed` resolves to the same batch with its quote, and rejects if the quote fails. */
-export type BegunBatch = OpenBatch & { signed: Promise<SignedBatch> }
+export type StartedBatch = OpenBatch & { signed: Promise<SignedBatch> }
 
 /** The place of a leaf. */
-export type Placement = { batch: BegunBatch; leafIndex: number }
+export type Placement = { batch: StartedBatch; leafIndex: number }
 
 export type Batcher = {
   /**
@@ -38,7 +38,7 @@ export type BatcherParameters = {
   limit: number
   log: Log
   /** Called when the quote of a batch begins, before any caller gets the batch. */
-  onBegun?(batch: BegunBatch): void
+  onStart?(batch: StartedBatch): void
 }
 
 type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
@@ -52,7 +52,7 @@ const MAX_EXPECTED = 32
  * unless others are announced at that moment. The batches of one boot form a chain.
  */
 export function createBatcher(parameters: BatcherParameters): Batcher {
-  const { quoteSource, bootId, configHash, limit, log, onBegun } = parameters
+  const { quoteSource, bootId, configHash, limit, log, onStart: onBegun } = parameters
   const queue: Waiting[] = []
   /** In order of arrival. */
   const expected = new Set<Expected>()

@@ -81,14 +81,14 @@ describe('a sample', () => {
     ['another signature', (witness) => ({ ...witness, signatureHex: '00'.repeat(64) })],
     ['no key', (witness) => ({ ...witness, publicKey: '00'.repeat(32), signatureHex: '00'.repeat(64) })],
     ['a key of its own', signByStranger],
-  ])('with %s is refused, and nothing is remembered of it', (_, change) => {
+  ])('with %s is rejected and not remembered', (_, change) => {
     const witness = createWitness(NOW)
     expect(samples.use(change(witness), use(1))).toBe('entropy_refused')
     expect(samples.use(witness, use(2))).toBeUndefined()
   })
 
   function signByStranger(witness: EntropyWitness): EntropyWitness {
-    const { publicKey, privateKey } = createSimulatedSatellite('a stranger')
+    const { publicKey, privateKey } = createSimulatedSatellite('another key')
     const der = Buffer.from(`302e020100300506032b657004220420${privateKey}`, 'hex')
     const { valueHex, sequence } = witness
     const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs: NOW, sequence })

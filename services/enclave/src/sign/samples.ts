@@ -14,7 +14,7 @@ import { isEd25519Signature } from '@countersign/service/ed25519'
 import type { Time } from '../time/time.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
-/** What a sample is used for. An off-chain signature uses its sample once, because it can't be repeated. */
+/** The use of a sample. An off-chain signature uses its sample once, because it can't be repeated. */
 export type SampleUse = { kind: 'transaction' | 'authorization'; keyId: string; digest: Hex } | { kind: 'off-chain' }
 
 type SampleFault = Extract<SignItemError['error'], `entropy_${string}`>

@@ -398,7 +398,7 @@ describe('rejected content: no signature', () => {
       'invalid_typed_data',
     ],
     [
-      'typed data of the domain alone',
+      'typed data with only the domain',
       { ...typedDataItem, content: { ...permit, primaryType: 'EIP712Domain', message: permit.domain } },
       'invalid_typed_data',
     ],

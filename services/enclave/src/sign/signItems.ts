@@ -40,8 +40,8 @@ type SignItemsParameters = {
 /** Signs the items of one call on arrival. They then wait for one quote together. A rejected item doesn't fail the others. */
 export async function signItems(deps: SignItemsDeps, parameters: SignItemsParameters): Promise<SignItemsResponse> {
   const { outcomes, placing } = await signExpected(deps, parameters)
-  const { batches: begun, toResult } = await placing
-  const quoted = await Promise.allSettled(begun.map(({ signed }) => signed))
+  const { batches: started, toResult } = await placing
+  const quoted = await Promise.allSettled(started.map(({ signed }) => signed))
   const batches = quoted.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   const results = outcomes.map((outcome): SignItemResult => {
     if ('error' in outcome) return outcome
@@ -63,32 +63,32 @@ export async function signLoggedItems(
   deps: SignItemsDeps & { statementLog: StatementLog },
   parameters: SignItemsParameters,
 ): Promise<LoggedItemsResponse> {
-  const room = deps.statementLog.reserve(parameters.items)
+  const reservation = deps.statementLog.reserve(parameters.items)
   try {
     const { outcomes, placing } = await signExpected(deps, parameters, (signed) =>
-      room.hold(signed, parameters.coordinatorKey),
+      reservation.add(signed, parameters.coordinatorKey),
     )
-    const { batches: begun, placed, toResult } = await placing
-    const log = await room.collect([...placed.values()])
-    const batches = begun.map(({ signed: _, ...batch }) => batch)
+    const { batches: started, placed, toResult } = await placing
+    const log = await reservation.collect([...placed.values()])
+    const batches = started.map(({ signed: _, ...batch }) => batch)
     return { batches, results: outcomes.map(toResult), log }
   } finally {
-    room.close()
+    reservation.close()
   }
 }
 
 type Outcome = SignedItem | SignItemError
 
-/** A quote that could begin waits until the batcher has these leaves. `hold` runs before. */
+/** A quote that could begin waits until the batcher has these leaves. `onSigned` runs before. */
 async function signExpected(
   deps: SignItemsDeps,
   parameters: SignItemsParameters,
-  hold: (outcomes: readonly Outcome[]) => void = () => {},
+  onSigned: (outcomes: readonly Outcome[]) => void = () => {},
 ) {
   const onArrived = deps.batcher.expect(countExpected(parameters.items))
   try {
     const outcomes = await signAll(deps, parameters)
-    hold(outcomes)
+    onSigned(outcomes)
     return { outcomes, placing: place(deps.batcher, outcomes) }
   } finally {
     onArrived()
@@ -128,7 +128,7 @@ async function signAll(deps: SignItemsDeps, { items, policies = [], coordinatorK
   return (await Promise.all(turns)).flat()
 }
 
-/** Reserves the sample for the item before signing, whatever the result: a repeated call gets it again. */
+/** Reserves the sample for the item before signing. A repeated call gets it again, even after a failure. */
 function signWithSample(
   { keyWorker, samples, time, statementLog }: SignItemsDeps,
   item: SignItem,
@@ -171,7 +171,7 @@ function toSampleUse(item: SignItem): SampleUse | undefined {
   }
 }
 
-/** Once the quotes have begun: the items' batches, and the place of each item. */
+/** Once the quotes have started: the items' batches, and the place of each item. */
 async function place(batcher: Batcher, outcomes: readonly Outcome[]) {
   const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
   const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))

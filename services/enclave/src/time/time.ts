@@ -23,7 +23,7 @@ export type Time = Clock & {
   /** Takes the oldest time that the issuers returned. Returns the milliseconds until `bootedAt`. */
   learn(dateMs: number): number
   /**
-   * Takes a verified time from issuers, ID tokens or witnesses. Returns false if it is too far ahead: one party alone can't push the floor
+   * Takes a verified time from issuers, ID tokens or witnesses. Returns false if it is too far ahead: a single party can't push the floor
    * further at a time.
    */
   raise(verifiedMs: number): boolean
@@ -52,15 +52,15 @@ export function createTime({ clock, elapsedMs }: TimeDeps): Time {
   const startedAt = clock.now()
   const passedMs = () => Math.floor(MONOTONIC_RATE * elapsedMs())
   /** The floor from issuers, ID tokens and witnesses, minus the monotonic time at which it was learned. */
-  let toldLessPassed = Number.NEGATIVE_INFINITY
+  let verifiedOffsetMs = Number.NEGATIVE_INFINITY
   /** The floor from samples. It doesn't advance: one key signs all samples of a source, so its lead must end by itself. */
   let sampled = 0
   let bootedAt: number | undefined
-  const told = () => toldLessPassed + passedMs()
-  const takeTold = (timeMs: number) => {
-    toldLessPassed = Math.max(toldLessPassed, timeMs - passedMs())
+  const verifiedFloor = () => verifiedOffsetMs + passedMs()
+  const raiseFloor = (timeMs: number) => {
+    verifiedOffsetMs = Math.max(verifiedOffsetMs, timeMs - passedMs())
   }
-  const floor = () => Math.max(told(), sampled)
+  const floor = () => Math.max(verifiedFloor(), sampled)
   const now = () => Math.max(clock.now(), floor())
   return {
     now,
@@ -76,16 +76,16 @@ export function createTime({ clock, elapsedMs }: TimeDeps): Time {
       return bootedAt
     },
     learn(dateMs) {
-      takeTold(dateMs)
-      bootedAt ??= Math.ceil(Math.max(startedAt, told()) / 1000) * 1000
+      raiseFloor(dateMs)
+      bootedAt ??= Math.ceil(Math.max(startedAt, verifiedFloor()) / 1000) * 1000
       return Math.max(0, bootedAt - now())
     },
     raise(verifiedMs) {
       if (verifiedMs > now() + MAX_SAMPLE_AGE_MS) return false
-      takeTold(verifiedMs)
+      raiseFloor(verifiedMs)
       return true
     },
-    latestSample: () => Math.max(clock.now(), told()) + MAX_SAMPLE_AGE_MS,
+    latestSample: () => Math.max(clock.now(), verifiedFloor()) + MAX_SAMPLE_AGE_MS,
     raiseBySample(verifiedMs) {
       sampled = Math.max(sampled, verifiedMs)
     },

@@ -137,12 +137,7 @@ describe('approvals: no signature', () => {
       'approval_signature_invalid',
     ],
     ['with another signature', [{ ...approval, signature: good.signature }], 0, 'approval_signature_invalid'],
-    [
-      'beside one that is valid',
-      [approval, { ...good, signature: approval.signature }],
-      1,
-      'approval_signature_invalid',
-    ],
+    ['next to a valid one', [approval, { ...good, signature: approval.signature }], 1, 'approval_signature_invalid'],
   ])('%s', (_, approvals, index, reason) => {
     expect(sign(approved(largeItem, ...approvals), rules)).toEqual({ error: 'approval_invalid', index, reason })
   })

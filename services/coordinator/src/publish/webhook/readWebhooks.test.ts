@@ -100,7 +100,7 @@ test.each([
     { WEBHOOK_DEADLINE_S: '1296001' },
     'WEBHOOK_DEADLINE_S: expected a whole number from 1 to 1296000',
   ],
-  ['a key that nothing is signed with', { WEBHOOK_URL: '' }, 'WEBHOOK_URL: required with WEBHOOK_PRIVATE_KEY'],
+  ['an unused key', { WEBHOOK_URL: '' }, 'WEBHOOK_URL: required with WEBHOOK_PRIVATE_KEY'],
 ])('rejects %s without revealing the secret', (_name, changes, fault) => {
   const { faults } = read({ WEBHOOK_URL: 'https://a.example', WEBHOOK_PRIVATE_KEY: KEY, ...changes })
   expect(faults).toEqual([fault])

@@ -67,7 +67,7 @@ describe('an enclave’s attested logs', () => {
   test.each<[string, unknown]>([
     ['nothing', undefined],
     ['null', null],
-    ['no origin of its own', { ...logs, own: [] }],
+    ['no own origin', { ...logs, own: [] }],
     ['an origin that is not in the settings', { ...logs, own: ['log.example/three'] }],
     ['an origin twice', { ...logs, own: [one, one] }],
     ['an origin that is no text', { ...logs, own: [7] }],
@@ -313,8 +313,8 @@ describe('release', () => {
     ['a statement that is no object', { statements: ['x'], quotes }],
     ['a statement without one', { statements: [{ subject: {} }], quotes }],
     ['no quotes', { statements: [statement] }],
-    ['a quote that is none', { statements: [statement], quotes: [{ sequence: 0, quote: 'x' }] }],
-    ['a member of its own invention', { statements: [{ ...statement, batch: 0 }], quotes }],
+    ['a malformed quote', { statements: [statement], quotes: [{ sequence: 0, quote: 'x' }] }],
+    ['an invented member', { statements: [{ ...statement, batch: 0 }], quotes }],
   ])('answered with %s: log_unavailable', async (_, body) => {
     const fake = await startLogged()
     const { enclave, lines } = setUp([fake.url])

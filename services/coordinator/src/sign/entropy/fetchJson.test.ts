@@ -84,8 +84,8 @@ test('reads 1 MiB', async () => {
 
 test.each<[string, RequestListener]>([
   ['never answers', () => {}],
-  ['answers drop by drop', (_, response) => void response.writeHead(200, json).write('{')],
-])('a source that %s is given up after the time limit, and its connection let go', async (_name, listener) => {
+  ['responds byte by byte', (_, response) => void response.writeHead(200, json).write('{')],
+])('abandons a source that %s after the time limit and closes its connection', async (_name, listener) => {
   const url = await serve(listener)
   let signal: AbortSignal | null | undefined
   const observed: Fetch = (input, init) => {

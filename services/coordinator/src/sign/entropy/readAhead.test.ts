@@ -630,7 +630,7 @@ test.each<[SatelliteFault, number]>([
   ['down', 0],
   ['wrong-signature', 10],
 ])(
-  'over HTTP, a satellite with the fault %s: nothing is handed out as genuine, and all is well when it ends',
+  'over HTTP, a satellite with the fault %s: returns no sample as genuine, and recovers when it ends',
   async (fault, refused) => {
     const remote = await startSatellite()
     onTestFinished(() => remote.stop())

@@ -1,7 +1,7 @@
 import type { PolicyLog } from '@countersign/policy/core'
 import type { SignedStatement } from '@countersign/protocol/core'
 import { EnclaveError } from '../errors.ts'
-import type { BegunBatch } from '../sign/batch.ts'
+import type { StartedBatch } from '../sign/batch.ts'
 import { createEndedLeaves } from './endedLeaves.ts'
 
 /*
@@ -15,9 +15,9 @@ import { createEndedLeaves } from './endedLeaves.ts'
 type State =
   | { kind: 'signed' }
   /** `index` is that of its log entry, and `batch` the one whose quote covers it. `sinceMs` is when it entered this state. */
-  | { kind: 'logged' | 'released'; index: number; batch: BegunBatch; sinceMs: number }
+  | { kind: 'logged' | 'released'; index: number; batch: StartedBatch; sinceMs: number }
 
-export type HeldStatement = {
+export type PendingStatement = {
   signed: SignedStatement
   keyId: string
   leaf: string
@@ -31,7 +31,7 @@ export type HeldStatement = {
 
 export type EndEntry = 'dropped' | 'unacknowledged'
 
-export type HeldLimits = {
+export type PendingLimits = {
   /** How long a statement waits to be released. */
   releaseMs: number
   /** How long a released statement waits to be acknowledged. */
@@ -46,46 +46,46 @@ export type HeldLimits = {
 const QUOTE_BYTES = 32_768
 
 /** Stores statements until they end. An ended statement is never accepted again. */
-export function createHeldStatements(deps: {
-  limits: HeldLimits
+export function createPendingStatements(deps: {
+  limits: PendingLimits
   elapsedMs(): number
-  appendEnd(kind: EndEntry, statement: HeldStatement): void
+  appendEnd(kind: EndEntry, statement: PendingStatement): void
 }) {
   const { limits, elapsedMs, appendEnd } = deps
-  const held = new Map<string, HeldStatement>()
+  const pending = new Map<string, PendingStatement>()
   const ended = createEndedLeaves(limits.ended)
-  /** How many held statements each batch has. Its quote is stored as long as there is one. */
-  const batches = new Map<BegunBatch, number>()
+  /** The number of pending statements per batch. A quote is stored while its batch has any. */
+  const batches = new Map<StartedBatch, number>()
   const used = { statements: 0, bytes: 0 }
-  const settling: (() => void)[] = []
+  const waiting: (() => void)[] = []
 
-  function giveBack(statements: number, bytes: number) {
+  function freeMemory(statements: number, bytes: number) {
     used.statements -= statements
     used.bytes -= bytes
   }
 
-  function countIn(batch: BegunBatch, change: 1 | -1) {
+  function countIn(batch: StartedBatch, change: 1 | -1) {
     const before = batches.get(batch) ?? 0
     const count = before + change
     if (count === 0) batches.delete(batch)
     else batches.set(batch, count)
-    if (before === 0) giveBack(0, -QUOTE_BYTES)
-    if (count === 0) giveBack(0, QUOTE_BYTES)
+    if (before === 0) freeMemory(0, -QUOTE_BYTES)
+    if (count === 0) freeMemory(0, QUOTE_BYTES)
   }
 
   /** Appends `entry` to the log only if the log has the signature of the statement. */
-  function end(statement: HeldStatement, entry?: EndEntry) {
-    held.delete(statement.leaf)
+  function end(statement: PendingStatement, entry?: EndEntry) {
+    pending.delete(statement.leaf)
     ended.add(statement.leaf, statement.signedAtMs)
-    giveBack(1, statement.bytes)
+    freeMemory(1, statement.bytes)
     if (statement.state.kind !== 'signed') {
       countIn(statement.state.batch, -1)
       if (entry !== undefined) appendEnd(entry, statement)
     }
-    if (held.size === 0) for (const resolve of settling.splice(0)) resolve()
+    if (pending.size === 0) for (const resolve of waiting.splice(0)) resolve()
   }
 
-  function endIfLate(statement: HeldStatement): boolean {
+  function endIfLate(statement: PendingStatement): boolean {
     const { state } = statement
     if (state.kind === 'signed') return false
     const isReleased = state.kind === 'released'
@@ -96,11 +96,11 @@ export function createHeldStatements(deps: {
 
   return {
     end,
-    get: (leaf: string) => held.get(leaf),
-    isLogged: (leaf: string) => (held.get(leaf)?.state.kind ?? 'signed') !== 'signed',
+    get: (leaf: string) => pending.get(leaf),
+    isLogged: (leaf: string) => (pending.get(leaf)?.state.kind ?? 'signed') !== 'signed',
 
     /** Call this when a statement's quote begins and the log has its entry. A repeated call adds an entry, but the first batch counts. */
-    enter(statement: HeldStatement, place: { index: number; batch: BegunBatch }) {
+    enter(statement: PendingStatement, place: { index: number; batch: StartedBatch }) {
       const { state } = statement
       if (state.kind === 'signed') {
         countIn(place.batch, 1)
@@ -109,55 +109,54 @@ export function createHeldStatements(deps: {
     },
 
     /** The statement, if it belongs to this coordinator and has not timed out. */
-    find(leaf: string, coordinatorKey: string): HeldStatement | undefined {
-      const statement = held.get(leaf)
+    find(leaf: string, coordinatorKey: string): PendingStatement | undefined {
+      const statement = pending.get(leaf)
       if (statement === undefined || statement.coordinatorKey !== coordinatorKey) return undefined
       return endIfLate(statement) ? undefined : statement
     },
 
-    /** Reserves room for statements of these sizes. Throws `log_unavailable` if there is none. */
+    /** Reserves memory for statements of these sizes. Throws `log_unavailable` if the limit is reached. */
     reserve(sizes: readonly number[]) {
       let unused = { statements: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }
-      const isRoom =
-        used.statements + unused.statements <= limits.statements && used.bytes + unused.bytes <= limits.bytes
-      if (!isRoom) throw unavailable('too many statements wait')
-      giveBack(-unused.statements, -unused.bytes)
-      const mine: HeldStatement[] = []
+      const fits = used.statements + unused.statements <= limits.statements && used.bytes + unused.bytes <= limits.bytes
+      if (!fits) throw unavailable('too many pending statements')
+      freeMemory(-unused.statements, -unused.bytes)
+      const mine: PendingStatement[] = []
       return {
         /** Throws `log_unavailable` if the leaf has ended. Otherwise the log could mark a released statement as `dropped`. */
-        add(statement: HeldStatement) {
+        add(statement: PendingStatement) {
           const { leaf, bytes, signedAtMs } = statement
-          if (ended.has(leaf, signedAtMs)) throw unavailable('signed by an earlier call, which is over')
+          if (ended.has(leaf, signedAtMs)) throw unavailable('signed by an earlier call that has ended')
           // A repeated call within the same millisecond creates the same statement.
-          if (held.has(leaf)) return
-          held.set(leaf, statement)
+          if (pending.has(leaf)) return
+          pending.set(leaf, statement)
           mine.push(statement)
           unused = { statements: unused.statements - 1, bytes: unused.bytes - bytes }
         },
-        /** Frees unused room, and ends the statements that are in no batch. */
+        /** Frees unused memory, and ends the statements that are in no batch. */
         close() {
-          giveBack(unused.statements, unused.bytes)
+          freeMemory(unused.statements, unused.bytes)
           unused = { statements: 0, bytes: 0 }
           for (const statement of mine) {
-            if (statement.state.kind === 'signed' && held.get(statement.leaf) === statement) end(statement)
+            if (statement.state.kind === 'signed' && pending.get(statement.leaf) === statement) end(statement)
           }
         },
       }
     },
 
     /** Ends all statements that timed out, and returns their number. */
-    expire: () => [...held.values()].filter(endIfLate).length,
+    expire: () => [...pending.values()].filter(endIfLate).length,
 
     /** Ends unreleased statements of an earlier log: the log that starts now can't release them. */
     endUnreleased() {
-      for (const statement of held.values()) if (statement.state.kind !== 'released') end(statement, 'dropped')
+      for (const statement of pending.values()) if (statement.state.kind !== 'released') end(statement, 'dropped')
     },
 
     /** The latest date of the ended statements that are no longer remembered. */
     endedUntilMs: ended.untilMs,
 
     /** Resolves when all statements have ended. */
-    settle: () => new Promise<void>((resolve) => (held.size === 0 ? resolve() : settling.push(resolve))),
+    waitUntilEmpty: () => new Promise<void>((resolve) => (pending.size === 0 ? resolve() : waiting.push(resolve))),
   }
 }
 
