@@ -57,7 +57,7 @@ function setUp(
   return { signer, batches, codes, drawn }
 }
 
-const refuse = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'no key enclave can be reached'))
+const refuse = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'no enclave is reachable'))
 
 test('counts each batch by size and each request by outcome', async () => {
   const { signer, batches, codes } = setUp(refuse)
@@ -84,7 +84,7 @@ test('stop answers pending requests and rejects later ones', async () => {
   const stopping = signer.stop().then(() => (isStopped = true))
   await expect(signer.sign(request('2'))).rejects.toMatchObject({ code: 'shutting_down' })
   expect(isStopped).toBe(false)
-  fail(new CoordinatorError('enclave_unavailable', 'no key enclave can be reached'))
+  fail(new CoordinatorError('enclave_unavailable', 'no enclave is reachable'))
   await expect(first).rejects.toMatchObject({ code: 'enclave_unavailable' })
   await stopping
   expect(codes).toEqual(['shutting_down', 'enclave_unavailable'])

@@ -260,7 +260,7 @@ function beginLogStep(
 ): LogStep | undefined {
   if (!('log' in terms)) return undefined
   if (signLog === undefined) {
-    const msg = 'Refused what an enclave with a log signed: this coordinator has no LOG_WITNESSES'
+    const msg = 'Rejected signatures of an enclave with a log, because LOG_WITNESSES is not set'
     log.warn({ msg, bootId })
     throw logUnavailable('no witnesses are set')
   }

@@ -166,7 +166,7 @@ export async function checkBatch(
     const isStale = cause.code.endsWith('_not_in_date')
     throw new CoordinatorError(
       isStale ? 'collateral_stale' : 'attestation_invalid',
-      isStale ? 'the collateral has lapsed' : 'the enclave’s quote is not accepted',
+      isStale ? 'the collateral has expired' : 'the enclave’s quote is not accepted',
       { details: cause.code, cause },
     )
   }

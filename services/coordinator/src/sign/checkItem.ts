@@ -35,7 +35,7 @@ export function assertItemSigned(job: SignedJob, result: SignedStatement): Check
     const { statement } = checked.stated
     if (hashLeafFast(statement) !== leaf.hash) throw invalidAnswer('the statement is not in the batch')
     // The quote is verified for the time in the log, which can't change.
-    if (Date.parse(statement.signedAt) !== time.signedAtMs) throw invalidAnswer('the log says another time')
+    if (Date.parse(statement.signedAt) !== time.signedAtMs) throw invalidAnswer('the log entry has another time')
     return checked
   } catch (cause) {
     // Drop the original error: an error about an opening could reveal parts of it.
@@ -130,5 +130,5 @@ function hashLeafFast(statement: Statement | StatementV2): string {
 }
 
 function somethingElse() {
-  return invalidAnswer('the statement is about something else')
+  return invalidAnswer('the statement is about other content')
 }

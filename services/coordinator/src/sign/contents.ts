@@ -126,7 +126,7 @@ function toOffChain(digest: Hex, item: OffChainItem, opening: unknown): SignedAs
     content.digest === digest &&
     isSame(content.approvals, item.vault?.approvals) &&
     isSame(content.content, item.content)
-  if (!isAsked) throw invalidAnswer('the opening is of something else')
+  if (!isAsked) throw invalidAnswer('the opening is of other content')
   const subject = { commitment: toHex(computeCommitment(opening)) }
   return { signed: { kind: 'off-chain', subject }, signature: signature.signature, opening }
 }

@@ -46,12 +46,12 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   let isStopped = false
 
   /** Asks the enclave whose quote is expected first. If it fails or times out, asks the others too. */
-  async function ask<Result>({ path, items = 0, isUseless, onAnswer, at: askOne }: Question<Result>): Promise<Result> {
+  async function ask<Result>({ path, items = 0, isUnusable, onAnswer, at: askOne }: Question<Result>): Promise<Result> {
     const order = loads.order()
     const silent = new Set<number>()
     let staleCollateral: CoordinatorError | undefined
-    let useless: { result: Result } | undefined
-    let judgement: unknown
+    let unusable: { result: Result } | undefined
+    let rejection: unknown
     const refusals = new Set<string>()
 
     async function askAt(index: number): Promise<{ index: number; result: Result }> {
@@ -61,9 +61,9 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         const result = await loads.run(index, items, async (beganAt) => {
           const answer = await askOne(endpoint)
           onAnswer?.(answer, { index, beganAt })
-          if (!isUseless?.(answer)) return answer
-          useless = { result: answer }
-          throw new EndpointError('refused', 'the enclave cannot be used', { details: 'of no use' })
+          if (!isUnusable?.(answer)) return answer
+          unusable = { result: answer }
+          throw new EndpointError('refused', 'the enclave cannot be used', { details: 'no usable result' })
         })
         return { index, result }
       } catch (error) {
@@ -71,7 +71,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         const refusal = toRefusal(error)
         warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
-        if (isJudgement(error)) judgement = error
+        if (isTokenRejection(error)) rejection = error
         else loads.avoid(index, refusal === 'log_unavailable' ? LOG_RETURN_MS : undefined)
         if (refusal !== undefined) refusals.add(refusal)
         throw error
@@ -89,7 +89,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
           isSilent: (step) => at(step).isSilentFor(patienceMs),
           isFinal,
           onSilence(step) {
-            warn('An enclave keeps silent', at(step))
+            warn('An enclave does not respond', at(step))
             silent.add(order[step] ?? 0)
           },
         },
@@ -97,17 +97,17 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       for (const index of silent) if (index !== answer.index) loads.avoid(index)
       return answer.result
     } catch (error) {
-      if (isJudgement(error)) judgement = error
-      if (judgement !== undefined) {
-        throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: judgement })
+      if (isTokenRejection(error)) rejection = error
+      if (rejection !== undefined) {
+        throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: rejection })
       }
       if (isFinal(error)) throw error
-      if (useless !== undefined) return useless.result
+      if (unusable !== undefined) return unusable.result
       if (staleCollateral !== undefined) throw staleCollateral
       if (refusals.has('issuer_unavailable')) throw issuerUnavailable()
       // The enclave signs nothing until witnesses have seen its log, or while too many statements wait for them.
       if (refusals.has('log_unavailable')) throw logUnavailable()
-      throw new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+      throw new CoordinatorError('enclave_unavailable', 'no enclave is reachable')
     }
   }
 
@@ -145,7 +145,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       ask({
         path: enclavePaths.sign,
         items: items.length,
-        isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
+        isUnusable: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
         onAnswer: (answer, { index, beganAt }) => loads.observe(index, beganAt, answer),
         at: (endpoint) =>
           endpoint.call({
@@ -191,7 +191,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
 }
 
 function notOfItsTerms(): EndpointError {
-  return new EndpointError('answer_malformed', 'the enclave cannot be used', { details: 'not of its settings' })
+  return new EndpointError('answer_malformed', 'the enclave cannot be used', { details: 'not in its settings' })
 }
 
 /** Faults of one enclave that another may not have. */
@@ -206,7 +206,7 @@ type Question<Result> = {
   /** Also called for answers that come too late. */
   onAnswer?(result: Result, call: { index: number; beganAt: number }): void
   /** Returns true if another enclave may have a better answer. */
-  isUseless?: ((result: Result) => boolean) | undefined
+  isUnusable?: ((result: Result) => boolean) | undefined
 }
 
 /** The enclave's own code. */
@@ -214,7 +214,7 @@ const toRefusal = (error: unknown) =>
   error instanceof EndpointError && error.code === 'refused' ? error.details : undefined
 
 /** A rejection of the user's token, which is not the enclave's fault. An enclave that has just started rejects older tokens. */
-const isJudgement = (error: unknown) => toRefusal(error)?.startsWith('id_token_') === true
+const isTokenRejection = (error: unknown) => toRefusal(error)?.startsWith('id_token_') === true
 
 function issuerUnavailable(): CoordinatorError {
   const details = 'no enclave can fetch the keys of the provider'

@@ -145,7 +145,7 @@ describe('a real enclave', () => {
     const signatures = await Promise.all(Array.from({ length: 10 }, () => signOne(enclave, session)))
     expect(new Set(signatures)).toEqual(new Set([signature]))
     const isAboutFirst = ({ msg, enclave: at }: Record<string, unknown>) =>
-      msg === 'An enclave keeps silent' && at === first.url
+      msg === 'An enclave does not respond' && at === first.url
     expect(lines.some(isAboutFirst)).toBe(true)
     const before = lines.length
     expect(await signOne(enclave, session)).toBe(signature)

@@ -55,7 +55,7 @@ export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: Be
     // If the current round is fresh enough, no caller waits for the next.
     if (!isUsable(newest)) await asking
     const round = newest
-    if (!isUsable(round)) throw new CoordinatorError('entropy_unavailable', 'no fresh round of the beacon can be had')
+    if (!isUsable(round)) throw new CoordinatorError('entropy_unavailable', 'no fresh round of the beacon is available')
     return Array.from({ length: count }, () => round)
   }
 

@@ -58,7 +58,8 @@ export function checkTime(
  */
 export function createEntropyKeys(publicKeys: readonly string[]): EntropyKeys {
   for (const publicKey of publicKeys) {
-    if (!isEd25519Key(fromHex(publicKey))) throw new RangeError('an entropy key must be a point not of small order')
+    if (!isEd25519Key(fromHex(publicKey)))
+      throw new RangeError('invalid entropy key: expected a point that is not of small order')
   }
   return new Set(publicKeys)
 }

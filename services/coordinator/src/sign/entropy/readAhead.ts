@@ -286,7 +286,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
 }
 
 function unavailable(cause: unknown) {
-  return new CoordinatorError('entropy_unavailable', 'no fresh entropy sample can be had', { cause })
+  return new CoordinatorError('entropy_unavailable', 'no fresh entropy sample is available', { cause })
 }
 
 function shuttingDown() {

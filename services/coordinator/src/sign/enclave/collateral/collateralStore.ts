@@ -134,10 +134,11 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
     }
     try {
       const entry = toEntry(state, await deps.fetchCollateral(state.platform), clock.now())
-      if (!isInDate(entry)) throw new CoordinatorError('collateral_stale', 'fetched collateral that is not in date')
+      if (!isInDate(entry))
+        throw new CoordinatorError('collateral_stale', 'the fetched collateral is expired or not yet valid')
       const current = state.entry
       if (isInDate(current) && entry.tcbEvaluationDataNumber < current.tcbEvaluationDataNumber) {
-        throw new CoordinatorError('collateral_stale', 'fetched collateral that is older than the one in force')
+        throw new CoordinatorError('collateral_stale', 'the fetched collateral is older than the current one')
       }
       state.entry = entry
       state.failures = 0
@@ -215,7 +216,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
 }
 
 function stale() {
-  return new CoordinatorError('collateral_stale', 'no collateral in date for the enclave’s platform')
+  return new CoordinatorError('collateral_stale', 'no valid collateral for the enclave’s platform')
 }
 
 function toText(time: number): string {

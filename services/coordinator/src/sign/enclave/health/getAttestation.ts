@@ -71,6 +71,6 @@ function getCurrent(selfReport: Pick<SelfReport, 'current'>) {
   } catch (error) {
     if (error instanceof CoordinatorError) throw error
     const details = 'the coordinator has no valid attestation'
-    throw new CoordinatorError('attestation_invalid', 'no attestation in force', { details, cause: error })
+    throw new CoordinatorError('attestation_invalid', 'no valid attestation', { details, cause: error })
   }
 }
