@@ -82,7 +82,7 @@ function checkPage(repository: Repository, page: string): string[] {
 
   const topFolders = new Set([...repository.paths].flatMap((path) => path.split('/').slice(0, -1).slice(0, 1)))
   const sources = [...repository.paths].filter((path) => /^[^/]+\/[^/]+\/src$/.test(path))
-  // Fences are looked for first: a line of three backticks would pass for the beginning of a code span.
+  // Fences first: a line of three backticks would otherwise start a code span.
   const fences = [...markdown.matchAll(FENCE)]
   const spans = [...markdown.replace(FENCE, blank).matchAll(CODE_SPAN)]
   for (const { 0: code, index: start } of [...fences, ...spans]) {
