@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { readNavigation } from '../docs/site/navigation.ts'
 import { isPinned } from './test/containers.ts'
 import { isSent, read } from './test/manifests.ts'
 
@@ -60,6 +61,16 @@ describe('the Dockerfiles', () => {
     )
     expect(imported).toContain('@countersign/service')
     expect([...installed]).toEqual(expect.arrayContaining(imported))
+  })
+
+  test('the coordinator image is built from every page of the documentation site', () => {
+    const [, text = ''] = read('deploy/coordinator.Dockerfile').split('AS build')
+    const copied = [...text.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '))
+    const { groups, decisions, more } = readNavigation(root)
+    const pages = [...groups.flatMap(({ sources }) => sources), ...decisions, ...more].map(({ file }) => file)
+    const isCopied = (page: string) => copied.some((path) => page === path || page.startsWith(`${path}/`))
+    expect(pages.length).toBeGreaterThan(30)
+    expect(pages.filter((page) => !isCopied(page))).toEqual([])
   })
 
   test('secrets, state and installed packages are not sent to the builder', () => {

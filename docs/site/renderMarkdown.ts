@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import hljs from 'highlight.js/lib/core'
 import bash from 'highlight.js/lib/languages/bash'
@@ -78,16 +78,16 @@ export type Places = {
 }
 
 /** A link of a page: to another page, to the repository on GitHub, or as it is. */
-function toUrl({ root, base, paths }: Places, file: string, target: string): string {
+function toUrl({ base, paths }: Places, file: string, target: string): string {
   if (/^(?:[a-z][a-z+.-]*:|#|\/)/i.test(target)) return target
   const [path = '', anchor] = target.split('#')
   const linked = posix.join(posix.dirname(file), decodeURI(path)).replace(/\/$/, '')
   const hash = anchor === undefined ? '' : `#${anchor}`
   const page = paths.get(linked)
   if (page !== undefined) return `${base}/${page}${hash}`
-  const absolute = join(root, linked)
-  const isFolder = existsSync(absolute) && statSync(absolute).isDirectory()
-  return `${toSourceUrl(linked, isFolder ? 'tree' : 'blob')}${hash}`
+  // By the name: where the image is built, most of the repository is missing.
+  const isFile = posix.basename(linked).includes('.')
+  return `${toSourceUrl(linked, isFile ? 'blob' : 'tree')}${hash}`
 }
 
 /** Links of labels such as `[C1]` to tests, from a page's `.tests.json`: titles by label, by file. */
