@@ -7,8 +7,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { getFreePorts, type Ports, startDev, toArgs } from './startDev.ts'
 import { clearState } from './state.ts'
 
-describe('npm run dev, when it cannot go on', () => {
-  /** Without the web app, which none of this is about. */
+describe("npm run dev, when it can't start or continue", () => {
+  /** Without the web app, which these tests don't need. */
   async function startAlone({
     args = ['--no-web', '--verbose'],
     taken = {},
@@ -40,17 +40,19 @@ describe('npm run dev, when it cannot go on', () => {
   }
 
   test.each(['web', 'demo', 'enclave', 'chain'] as const)(
-    'a taken port of the %s is said plainly, before anything starts',
+    'names a taken port of the %s before anything starts',
     async (name) => {
       const port = await takePort()
       const { start } = await startAlone({ args: [], taken: { [name]: port } })
       const dev = start()
       expect(await dev.ended).toBe(1)
-      expect(dev.output).toEqual([`Port ${port} is taken: end what uses it, or choose another with --${name}-port.`])
+      expect(dev.output).toEqual([
+        `Port ${port} is in use. Stop the other process or choose another port with --${name}-port.`,
+      ])
     },
   )
 
-  test('told to stop while it starts, it stops with 0; without the web app its port may be taken', async () => {
+  test('exits with 0 if it is stopped while it starts, and without the web app ignores its port', async () => {
     const dev = (await startAlone({ taken: { web: await takePort() } })).start()
     await dev.line('Started the enclave')
     dev.child.kill('SIGTERM')
@@ -58,7 +60,7 @@ describe('npm run dev, when it cannot go on', () => {
     expect(dev.output.join('\n')).not.toMatch(/^web/m)
   })
 
-  test('a chain that cannot be replayed is said plainly, and ends the rest before there is a coordinator', async () => {
+  test("reports a chain that can't be replayed, and stops before it starts a coordinator", async () => {
     const { start, stateDir } = await startAlone()
     await mkdir(join(stateDir, 'chain'))
     await writeFile(join(stateDir, 'chain', 'journal.jsonl'), '{}\n')
@@ -68,8 +70,8 @@ describe('npm run dev, when it cannot go on', () => {
     expect(dev.output.join('\n')).not.toMatch(/^coordinator|chain +ready|Ctrl-C/m)
   })
 
-  test('a service that cannot start ends the rest with 1, and its last lines say why', async () => {
-    // No PostgreSQL answers there, so the coordinator gives up.
+  test('exits with 1 if a service fails to start, and shows its last lines', async () => {
+    // No PostgreSQL answers there, so the coordinator exits.
     const { port, stop } = await listen(createServer())
     await stop()
     const args = ['--no-web', '--verbose', '--database', `postgres://nobody@127.0.0.1:${port}/none`]
@@ -83,7 +85,7 @@ describe('npm run dev, when it cannot go on', () => {
     await expect(fetch(`http://127.0.0.1:${ports.enclave}/health`)).rejects.toThrow()
   })
 
-  test('unknown options are answered with the usage and 2', async () => {
+  test('prints the usage for unknown options and exits with 2', async () => {
     const dev = (await startAlone({ args: ['--fast'] })).start()
     expect(await dev.ended).toBe(2)
     expect(dev.output.join('\n')).toMatch(/'--fast'.*usage: npm run dev/s)

@@ -31,7 +31,7 @@ const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 const GENESIS_TIMESTAMP = Date.UTC(2025, 0, 1) / 1000
 const MNEMONIC = 'test test test test test test test test test test test junk'
 const deployer = mnemonicToAccount(MNEMONIC, { addressIndex: 0 })
-/** Neither deploys nor pays. */
+/** Neither deploys nor funds. */
 const developer = mnemonicToAccount(MNEMONIC, { addressIndex: 2 })
 
 let stateDir: string
@@ -46,7 +46,7 @@ async function start(parameters: Partial<StartDevChainParameters> = {}): Promise
   return chain
 }
 
-/** What a start fails with. */
+/** The error of a start that must fail. */
 async function failureOf(parameters: Partial<StartDevChainParameters> = {}): Promise<string> {
   const error = await start(parameters).then(
     () => undefined,
@@ -72,7 +72,7 @@ const post = ({ url }: DevChain, body: string) => fetch(`${url}/faucet`, { metho
 
 const contractOf = ({ contract: address }: DevChain) => ({ address, abi: serviceAttestations.abi })
 
-/** As the publisher does it. */
+/** Publishes as the coordinator's publisher does. */
 async function publish(chain: DevChain, txHash: Hash): Promise<Hash> {
   const privateKey = (await readFile(chain.publisher.privateKeyFile, 'utf8')).trim() as Hex
   const wallet = createWalletClient({ account: privateKeyToAccount(privateKey), transport: http(chain.url) })
@@ -92,7 +92,7 @@ const signTransfer = (nonce: number, chainId = 31337, account = developer) =>
     maxPriorityFeePerGas: 1n,
   })
 
-/** The journal of a chain with one block, which the local chain would not have begun with. */
+/** The journal of a chain with one block, which differs from the local chain's first block. */
 async function makeJournal({ raw, timestamp }: { raw: Hex | null; timestamp?: number }): Promise<string[]> {
   const chain = await startChain({ genesisTimestamp: GENESIS_TIMESTAMP })
   onTestFinished(() => chain.stop())
@@ -103,7 +103,7 @@ async function makeJournal({ raw, timestamp }: { raw: Hex | null; timestamp?: nu
   return [{ format: 'countersign-dev-chain/1', chainId: 31337 }, line].map((value) => JSON.stringify(value))
 }
 
-/** Goes on with the journal as the stack does, but deploys nothing. */
+/** Continues the journal like the stack, but deploys nothing. */
 async function sendFrom(account: typeof deployer, nonce: number) {
   const journal = await openChainJournal({ path: journalPath(), chainId: 31337 })
   const ledger = createChainLedger({ journal, path: journalPath(), chainId: 31337 })
@@ -120,7 +120,7 @@ async function sendFrom(account: typeof deployer, nonce: number) {
   await journal.close()
 }
 
-/** All that a client can see of a chain. */
+/** Everything that a client can read from a chain. */
 async function observe(chain: DevChain) {
   const reader = readerOf(chain)
   const height = await reader.getBlockNumber()
@@ -142,7 +142,7 @@ async function observe(chain: DevChain) {
 }
 
 describe('the local chain', () => {
-  test('the first start deploys the contract for a publisher that has ether, and tells a coordinator how to publish', async () => {
+  test('the first start deploys the contract for a funded publisher and returns the settings for a coordinator', async () => {
     const chain = await start()
     const reader = readerOf(chain)
     expect(await reader.getChainId()).toBe(31337)
@@ -174,7 +174,7 @@ describe('the local chain', () => {
     expect(privateKeyToAccount(privateKey as Hex).address).toBe(chain.publisher.address)
   })
 
-  test('it has the code that wallets may delegate to, also where it was begun without', async () => {
+  test('has the code that wallets may delegate to, also if the chain is older than that code', async () => {
     const first = await start()
     const reader = readerOf(first)
     expect(await reader.getCode({ address: IMPLEMENTATION })).toBe(IMPLEMENTATION_CODE)
@@ -186,22 +186,22 @@ describe('the local chain', () => {
     expect(await readerOf(second).getCode({ address: IMPLEMENTATION })).toBe(IMPLEMENTATION_CODE)
     await second.stop()
 
-    // Somebody used the account first: the stack starts all the same, and says what it lacks.
+    // Another program used the account first. The stack still starts and reports the missing code.
     await writeJournal(withCode.slice(0, -1))
     await sendFrom(deployer, 1)
     const notes: string[] = []
     const third = await start({ onNote: (text) => notes.push(text) })
-    expect(notes).toEqual([expect.stringContaining('no code to delegate to')])
+    expect(notes).toEqual([expect.stringContaining('No code to delegate to')])
     expect(await readerOf(third).getCode({ address: IMPLEMENTATION })).toBeUndefined()
   })
 
-  test('a restart keeps blocks, transactions, receipts, balances and logs, to the last hash', async () => {
+  test('a restart keeps blocks, transactions, receipts, balances and logs, with the same hashes', async () => {
     const first = await start()
     await first.faucet(STRANGER)
     const event = await publish(first, keccak256('0x01'))
     await call(first, 'evm_mine')
     await call(first, 'evm_mine')
-    // One that reverts is a block too: nobody but the publisher may publish.
+    // A reverted transaction is in a block too: only the publisher may publish.
     const stranger = createWalletClient({ account: developer, transport: http(first.url) })
     const reverted = await stranger.writeContract({
       chain: null,
@@ -222,7 +222,7 @@ describe('the local chain', () => {
     expect([second.contract, second.publisher]).toEqual([first.contract, first.publisher])
     expect(await observe(second)).toEqual(before)
 
-    // And it goes on: at the next nonce, at the time that the clock shows, and for good.
+    // The chain continues at the next nonce and at the clock's time, and persists new blocks.
     const later = await publish(second, keccak256('0x03'))
     const { timestamp } = await readerOf(second).getBlock()
     expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(30)
@@ -234,8 +234,8 @@ describe('the local chain', () => {
   })
 
   test.each([
-    ['after a long pause it has the time of the clock', -100_000, 0],
-    ['when the clock was put back it stays ahead: no block is older than the one before', 3600, 3600],
+    ["after a long pause it uses the clock's time", -100_000, 0],
+    ['after the clock was set back its time still increases', 3600, 3600],
   ])('%s', async (_, lastS, expectedS) => {
     const nowS = Math.floor(Date.now() / 1000)
     await mkdir(join(stateDir, 'chain'))
@@ -250,7 +250,7 @@ describe('the local chain', () => {
     }
   })
 
-  test('killed while transactions are sent, it has all of those that it had answered', async () => {
+  test('keeps every transaction that it answered when it is killed while receiving more', async () => {
     const program = `
       const { startDevChain } = await import(${JSON.stringify(join(import.meta.dirname, 'chain.ts'))})
       const chain = await startDevChain({ port: 0, stateDir: ${JSON.stringify(stateDir)} })
@@ -268,7 +268,7 @@ describe('the local chain', () => {
       nonce = await reader.getTransactionCount({ address: developer.address })
       const goal = answered.size + enough
 
-      // Both at once, so that the end meets some half done. Each ends when the chain is gone.
+      // Both at once, so that the kill interrupts some. Each loop ends when the chain is gone.
       const sending = (async () => {
         for (;;) {
           const { result } = await call({ url }, 'eth_sendRawTransaction', await signTransfer(nonce++))
@@ -300,7 +300,7 @@ describe('the local chain', () => {
     expect(new Map(found)).toEqual(answered)
   })
 
-  test('half a line at the end is dropped, with a note; what was whole stays', async () => {
+  test('drops half a line at the end with a note, and keeps whole lines', async () => {
     const first = await start()
     const hash = await first.faucet(STRANGER)
     await first.stop()
@@ -319,7 +319,7 @@ describe('the local chain', () => {
     expect(notes).toHaveLength(1)
   })
 
-  describe('a journal that it did not write like that', () => {
+  describe('a journal with different transactions', () => {
     const change = (line: string, changes: object) => JSON.stringify({ ...JSON.parse(line), ...changes })
 
     test.each<[string, RegExp, (lines: string[]) => string[] | Promise<string[]>]>([
@@ -328,18 +328,14 @@ describe('the local chain', () => {
         /another block 3/,
         async (lines) => [...lines.slice(0, 3), change(lines[3] ?? '', { raw: await signTransfer(0) })],
       ],
-      [
-        'a transaction that is none',
-        /at block 3: /,
-        (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x02ff' })),
-      ],
+      ['an invalid transaction', /at block 3: /, (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x02ff' }))],
       ['a missing line', /damaged at line 3/, (lines) => lines.toSpliced(2, 1)],
       [
         'no contract',
         /no deployment of the contract/,
         async () => makeJournal({ raw: await signTransfer(0, 31337, deployer) }),
       ],
-    ])('%s: told, with the way out; nothing is written', async (_, reason, spoil) => {
+    ])('%s: fails with the command to reset, and writes nothing', async (_, reason, spoil) => {
       const chain = await start()
       await chain.stop()
       await writeJournal(await spoil(await readJournal()))
@@ -349,28 +345,31 @@ describe('the local chain', () => {
       expect(message).toContain('npm run dev -- --reset')
       expect(message).toContain(journalPath())
       expect(await readFile(journalPath(), 'utf8')).toBe(spoilt)
-      // And it lets go of its port and file.
+      // It also releases its port and file.
       await clearState(stateDir)
       expect(await readerOf(await start()).getBlockNumber()).toBe(3n)
     })
   })
 
-  test('a contract that another key publishes on', async () => {
+  test("a contract with another publisher's key", async () => {
     const { stop, publisher } = await start()
     await stop()
     await writeFile(publisher.privateKeyFile, `${generatePrivateKey()}\n`)
     expect(await failureOf()).toMatch(/contract of another publisher; `npm run dev -- --reset`/)
   })
 
-  test.each(['', '0x', 'secret-but-no-key', `0x${'ff'.repeat(32)}`])('%j is no key, and is not told', async (text) => {
-    await mkdir(join(stateDir, 'chain'))
-    await writeFile(join(stateDir, 'chain', 'publisher.key'), text)
-    const message = await failureOf()
-    expect(message).toMatch(/publisher\.key holds no private key; `npm run dev -- --reset`/)
-    if (text.length > 2) expect(message).not.toContain(text)
-  })
+  test.each(['', '0x', 'secret-but-no-key', `0x${'ff'.repeat(32)}`])(
+    'rejects the key %j without printing it',
+    async (text) => {
+      await mkdir(join(stateDir, 'chain'))
+      await writeFile(join(stateDir, 'chain', 'publisher.key'), text)
+      const message = await failureOf()
+      expect(message).toMatch(/publisher\.key holds no private key; `npm run dev -- --reset`/)
+      if (text.length > 2) expect(message).not.toContain(text)
+    },
+  )
 
-  test('a start that is cut off while it writes the key leaves none', async () => {
+  test('a start that is interrupted while it writes the key leaves no key', async () => {
     const folder = join(stateDir, 'chain')
     await mkdir(folder)
     await onSync(() => {
@@ -380,7 +379,7 @@ describe('the local chain', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('a publisher that has little left is given more at the next start', async () => {
+  test('funds a publisher again at the next start', async () => {
     const first = await start()
     const privateKey = (await readFile(first.publisher.privateKeyFile, 'utf8')).trim() as Hex
     const wallet = createWalletClient({ account: privateKeyToAccount(privateKey), transport: http(first.url) })
@@ -390,7 +389,7 @@ describe('the local chain', () => {
     expect(await readerOf(second).getBalance({ address: second.publisher.address })).toBeGreaterThan(parseEther('104'))
   })
 
-  test('what could not be replayed is refused and changes nothing', async () => {
+  test('rejects what could not be replayed, and changes nothing', async () => {
     const chain = await start()
     const before = await observe(chain)
     const refused: [string, ...unknown[]][] = [
@@ -412,23 +411,23 @@ describe('the local chain', () => {
       expect([raw, (await call(chain, 'eth_sendRawTransaction', raw)).error?.code]).toEqual([raw, expect.any(Number)])
     }
     expect(await observe(chain)).toEqual(before)
-    // A refusal is not in the way of the next.
+    // A rejected call does not block the next.
     await chain.faucet(STRANGER)
     await chain.stop()
     expect(await readJournal()).toHaveLength(5)
     await start()
   })
 
-  test('without its journal the chain answers no more: what it says would be lost', async () => {
+  test('stops answering if the journal is gone, because its blocks would be lost', async () => {
     const chain = await start()
     await appendFile(journalPath(), '{"number":3}\n')
     const { error } = await call(chain, 'eth_sendRawTransaction', await signTransfer(0))
-    expect(error?.message).toMatch(/written to by another process/)
-    expect((await call(chain, 'eth_blockNumber')).error?.message).toMatch(/written to by another process/)
+    expect(error?.message).toMatch(/in use by another process/)
+    expect((await call(chain, 'eth_blockNumber')).error?.message).toMatch(/in use by another process/)
     expect((await post(chain, JSON.stringify({ address: STRANGER }))).status).toBe(503)
   })
 
-  test('a port that is taken is an error, and leaves the folder to the next', async () => {
+  test('fails if the port is taken, and releases the folder', async () => {
     const { url, stop } = await start()
     const port = Number(new URL(url).port)
     await expect(start({ stateDir: join(stateDir, 'other'), port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
@@ -440,7 +439,7 @@ describe('the local chain', () => {
 })
 
 describe('POST /faucet', () => {
-  test('sends one ether each time', async () => {
+  test('sends one ether per call', async () => {
     const chain = await start()
     for (const count of [1n, 2n]) {
       const response = await post(chain, JSON.stringify({ address: STRANGER }))
@@ -452,7 +451,7 @@ describe('POST /faucet', () => {
     }
   })
 
-  test('bad input is told with 400, and moves nothing', async () => {
+  test('rejects bad input with 400 and sends nothing', async () => {
     const chain = await start()
     const bodies = [
       '',
@@ -461,9 +460,9 @@ describe('POST /faucet', () => {
       '{}',
       '{"address":5}',
       '{"address":"0x00000000000000000000000000000000000c0ff"}',
-      // A wrong checksum: it is written 0xf39Fd6e51aad….
+      // A wrong checksum: the correct spelling is 0xf39Fd6e51aad….
       '{"address":"0xf39Fd6e51Aad88F6F4ce6aB8827279cffFb92266"}',
-      // Takes no ether.
+      // Accepts no ether.
       JSON.stringify({ address: chain.contract }),
     ]
     for (const body of bodies) {

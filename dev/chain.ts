@@ -29,12 +29,12 @@ export type StartDevChainParameters = {
   stateDir: string
   /** 31337 by default. */
   chainId?: number
-  /** Gets what a person should know but need not act on. */
+  /** Receives notes for the user that need no action. */
   onNote?: (text: string) => void
 }
 
 export type DevChain = {
-  /** JSON-RPC; `POST /faucet` is beside it. */
+  /** JSON-RPC, and `POST /faucet`. */
   url: string
   chainId: number
   /** ServiceAttestations: the same address on every local chain. */
@@ -42,20 +42,20 @@ export type DevChain = {
   publisher: { address: Address; privateKeyFile: string }
   /** Sends one ether to the address. */
   faucet(address: Address): Promise<Hash>
-  /** Ends the chain; the next start in the same folder goes on with it. */
+  /** Stops the chain. The next start in the same folder continues it. */
   stop(): Promise<void>
 }
 
-/** The same for all, so that block 0 has one hash, and what is replayed onto it keeps its hashes too. */
+/** The same everywhere, so that block 0 has one hash and replayed blocks keep their hashes. */
 const GENESIS_TIMESTAMP = Date.UTC(2025, 0, 1) / 1000
 const FAUCET_WEI = parseEther('1')
 const PUBLISHER_WEI = parseEther('100')
-/** A publisher that has less is given more at the next start. */
+/** A publisher with less is funded at the next start. */
 const PUBLISHER_LOW_WEI = parseEther('10')
 
 /**
- * The chain of the local stack, with the contract on it. Blocks are journaled before any caller sees them and mined again at
- * the next start: the numbers and hashes of blocks and transactions, receipts, logs and balances are then what they were.
+ * The chain of the local stack, with the contract on it. Blocks are journaled before any caller sees them and mined again at the next start,
+ * with the same numbers, hashes, transactions, receipts, logs and balances.
  */
 export async function startDevChain(parameters: StartDevChainParameters): Promise<DevChain> {
   const { port, stateDir, chainId = 31337, onNote } = parameters
@@ -68,7 +68,7 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
   if (journal.wasTorn)
     onNote?.('Dropped the last line of the journal, which was half written when the chain was killed.')
   const ledger = createChainLedger({ journal, path, chainId })
-  // Ended from the last to the first.
+  // Stopped in reverse order.
   const parts: (() => Promise<void>)[] = [journal.close]
   let payer: ChainAccount | undefined
   let stopping: Promise<void> | undefined
@@ -99,7 +99,7 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
     if ((await reader.getBalance({ address: publisher })) < PUBLISHER_LOW_WEI) await pay(publisher, PUBLISHER_WEI)
     if (!(await loadImplementation(chain.url, chain.accounts[0]))) {
       onNote?.(
-        'There is no code to delegate to (EIP-7702): the first account had sent a transaction of its own. `npm run dev -- --reset` starts again.',
+        'No code to delegate to (EIP-7702), because another transaction of the first account took its nonce. `npm run dev -- --reset` starts a new chain.',
       )
     }
     return {
@@ -119,15 +119,15 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
   }
 }
 
-/** What a coordinator needs to publish on the chain. */
+/** A coordinator's settings for publishing on the chain. */
 export function toChainEnv({ url, chainId, contract, publisher }: DevChain): Environment {
   const key = { file: publisher.privateKeyFile }
   return toPublisherEnv({ rpcUrl: url, chainId, contract, key, confirmIntervalMs: 1_000 })
 }
 
 /**
- * The publisher's account, made at the first start. It is not one of the well-known accounts: those are in developers' wallets
- * and scripts too, and would take the nonces that the publisher has reserved.
+ * The publisher's account, created at the first start. A well-known account would not work: developers' wallets and scripts use those too and
+ * would take the nonces that the publisher has reserved.
  */
 async function loadPublisher(path: string): Promise<Address> {
   try {
@@ -139,7 +139,7 @@ async function loadPublisher(path: string): Promise<Address> {
   try {
     return privateKeyToAccount(privateKey as Hex).address
   } catch {
-    // What it says could hold the key.
+    // The parser's message could contain the key.
     throw new ChainJournalError(path, 'holds no private key')
   }
 }
@@ -152,7 +152,7 @@ type LoadContractParameters = {
   path: string
 }
 
-/** Deploys the contract at the first start; later ones must find it as it was compiled, and ours to publish on. */
+/** Deploys the contract at the first start. Later starts require the same bytecode and publisher. */
 async function loadContract({ url, chainId, deployer, publisher, path }: LoadContractParameters): Promise<Address> {
   if (!deployer) throw new Error('the chain has no accounts')
   const reader = createPublicClient({ transport: http(url) })
@@ -161,22 +161,22 @@ async function loadContract({ url, chainId, deployer, publisher, path }: LoadCon
   const code = await reader.getCode({ address })
   if (code === undefined) {
     if ((await reader.getTransactionCount({ address: deployer.address })) > 0) {
-      throw new ChainJournalError(path, 'holds no deployment of the contract')
+      throw new ChainJournalError(path, 'has no deployment of the contract')
     }
     const { privateKey, address: owner } = deployer
     await deployServiceAttestations({ rpcUrl: url, privateKey, owner, publisher, chainId, pollingIntervalMs: 50 })
     return address
   }
-  if (code !== deployedBytecode) throw new ChainJournalError(path, 'holds another version of the contract')
+  if (code !== deployedBytecode) throw new ChainJournalError(path, 'has another version of the contract')
   if ((await reader.readContract({ address, abi, functionName: 'publisher' })) !== publisher) {
-    throw new ChainJournalError(path, 'holds a contract of another publisher')
+    throw new ChainJournalError(path, 'has a contract of another publisher')
   }
   return address
 }
 
 /**
- * Deploys the code that wallets may delegate to where it is missing: at the first start, and on chains that were begun before there was
- * any. False where somebody used the account, whose next contract would get another address.
+ * Deploys the code that wallets may delegate to where it is missing: at the first start, and on chains older than this code. Returns false if
+ * the account has other transactions, because the code would get another address.
  */
 async function loadImplementation(url: string, deployer: ChainAccount | undefined): Promise<boolean> {
   if (!deployer) throw new Error('the chain has no accounts')
@@ -194,12 +194,12 @@ async function loadImplementation(url: string, deployer: ChainAccount | undefine
 async function answerFaucet(faucet: (address: Address) => Promise<Hash>, body: string) {
   const refuse = (status: number, error: string) => ({ status, body: { error } })
   const address = parseFaucetRequest(body)
-  if (address === undefined) return refuse(400, 'expected { "address": "0x…" }, with a right checksum if it has one')
+  if (address === undefined) return refuse(400, 'expected { "address": "0x…" } with a valid checksum, if it has one')
   try {
     return { status: 200, body: { txHash: await faucet(address) } }
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown error'
-    // Else the node refused: a contract that takes no ether, or a faucet that has run dry.
+    // Otherwise the node rejected it: the contract accepts no ether, or the faucet is empty.
     return refuse(error instanceof ChainLedgerError ? 503 : 400, `nothing was sent: ${reason}`)
   }
 }

@@ -3,42 +3,42 @@ import { dirname } from 'node:path'
 import { syncFolder } from '@countersign/service'
 import type { Hex } from 'viem'
 
-/** A block that callers may know of. The local chain makes one for each transaction. */
+/** A block that callers may see. The local chain mines one for each transaction. */
 export type JournaledBlock = {
   number: number
   /** In seconds. */
   timestamp: number
   hash: Hex
-  /** The signed transaction; null in a block without any. */
+  /** The signed transaction; null in an empty block. */
   raw: Hex | null
 }
 
 export type ChainJournal = {
-  /** What was there when it was opened, oldest first. */
+  /** The blocks at the time of opening, oldest first. */
   blocks: readonly JournaledBlock[]
-  /** Whether half a line was dropped: the process that wrote it was killed before it could answer a caller. */
+  /** Whether half a line was dropped: the process was killed before it could answer a caller. */
   wasTorn: boolean
-  /** On disk when it answers. */
+  /** Resolves when the block is on disk. */
   append(block: JournaledBlock): Promise<void>
   close(): Promise<void>
 }
 
-/** Nothing that was not made here, whole and in order, is replayed. */
+/** Replays only complete blocks of this program, in order. */
 export class ChainJournalError extends Error {
   override name = 'ChainJournalError'
   constructor(path: string, reason: string) {
-    super(`${path} ${reason}; \`npm run dev -- --reset\` starts again, with an empty chain.`)
+    super(`${path} ${reason}; \`npm run dev -- --reset\` starts with an empty chain.`)
   }
 }
 
 const FORMAT = 'countersign-dev-chain/1'
 
-/** Opens the journal of a chain: JSON lines, the first names the chain. One that is not there is begun. */
+/** Opens the journal of a chain, or creates it: JSON lines, the first of which names the chain. */
 export async function openChainJournal({ path, chainId }: { path: string; chainId: number }): Promise<ChainJournal> {
   const file = await open(path, 'a', 0o600)
   try {
     const bytes = await readFile(path)
-    // A line is written with its end; what comes after the last end was cut off.
+    // A line ends with a newline. Bytes after the last newline were cut off.
     let length = bytes.lastIndexOf(0x0a) + 1
     const wasTorn = length < bytes.length
     if (wasTorn) await file.truncate(length)
@@ -54,7 +54,7 @@ export async function openChainJournal({ path, chainId }: { path: string; chainI
       blocks,
       wasTorn,
       async append(block) {
-        if ((await file.stat()).size !== length) throw new ChainJournalError(path, 'is written to by another process')
+        if ((await file.stat()).size !== length) throw new ChainJournalError(path, 'is in use by another process')
         length += await writeLine(file, block)
       },
       close: () => file.close(),

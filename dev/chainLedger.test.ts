@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ChainJournal, type JournaledBlock, openChainJournal } from './chainJournal.ts'
 import { createChainLedger } from './chainLedger.ts'
 
-/** A node that makes a block of whatever it is sent, except 0xbad0. */
+/** A node that makes a block of every transaction except 0xbad0. */
 function createNode(): NodeRequest {
   let height = 0
   return async (method, [first]) => {
@@ -19,7 +19,7 @@ function createNode(): NodeRequest {
   }
 }
 
-/** A journal on a disk that takes its time. */
+/** A journal on a slow disk. */
 function createJournal() {
   const appended: JournaledBlock[] = []
   const waiting: { finish(): void; fail(error: Error): void }[] = []
@@ -43,11 +43,11 @@ async function createLedger() {
   return { ...disk, ledger }
 }
 
-/** Long enough for everything that waits for nothing outside. */
+/** Long enough for everything that needs no I/O. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the ledger of the local chain', () => {
-  test('neither sender nor reader hears of a block that is not on disk', async () => {
+  test('hides a block from sender and readers until it is on disk', async () => {
     const { ledger, waiting, appended } = await createLedger()
     const heard: string[] = []
     const hear = (name: string) => () => void heard.push(name)
@@ -64,7 +64,7 @@ describe('the ledger of the local chain', () => {
     expect(await ledger.request('eth_blockNumber', [])).toBe('0x1')
   })
 
-  test('blocks are written one after the other, in their order', async () => {
+  test('writes blocks one at a time, in order', async () => {
     const { ledger, waiting, appended } = await createLedger()
     const sending = ['0x01', '0xbad0', '0x02'].map((raw) => ledger.request('eth_sendRawTransaction', [raw]))
     const mining = ledger.request('evm_mine', [])
@@ -82,7 +82,7 @@ describe('the ledger of the local chain', () => {
     ])
   })
 
-  test('a disk that fails ends it: sender, waiting sender and readers are told, and nothing more is mined', async () => {
+  test('fails the sender, waiting senders and readers if the disk fails, and mines nothing more', async () => {
     const { ledger, waiting, appended } = await createLedger()
     const calls = [
       ledger.request('eth_sendRawTransaction', ['0x01']),
@@ -100,7 +100,7 @@ describe('the ledger of the local chain', () => {
     expect(appended).toHaveLength(1)
   })
 
-  test('its end waits for the block under way, and takes no more', async () => {
+  test('stopping waits for the current block and rejects new ones', async () => {
     const { ledger, waiting } = await createLedger()
     const sending = ledger.request('eth_sendRawTransaction', ['0x01'])
     await settle()
@@ -115,7 +115,7 @@ describe('the ledger of the local chain', () => {
     await expect(ledger.request('evm_mine', [])).rejects.toThrow('stopping')
   })
 
-  test('before it has a node it answers nobody', async () => {
+  test('rejects every call before it has a node', async () => {
     const ledger = createChainLedger({ journal: createJournal().journal, path: 'journal.jsonl', chainId: 31337 })
     await expect(ledger.request('eth_blockNumber', [])).rejects.toThrow('not started')
   })
@@ -142,7 +142,7 @@ describe('the journal of the local chain', () => {
   const toText = (...lines: unknown[]) =>
     lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
 
-  test('is read as it was written; half a line is dropped, also of the first', async () => {
+  test('reads what it wrote, and drops half a line, also the first', async () => {
     const whole = toText(header, blockOf(1), blockOf(2))
     expect(await open(`${whole}{"number":3,"ha`)).toMatchObject({
       opened: { blocks: [blockOf(1), blockOf(2)], wasTorn: true },
@@ -162,14 +162,14 @@ describe('the journal of the local chain', () => {
     ['no first line', [blockOf(1)], 'not a journal of this version'],
     ['another format', [{ ...header, format: 'other/1' }], 'not a journal of this version'],
     ['another chain', [{ ...header, chainId: 1 }], 'is of chain 1, not 31337'],
-  ])('with %s is refused and stays as it is', async (_, lines, reason) => {
+  ])('rejects a journal with %s and leaves it unchanged', async (_, lines, reason) => {
     const { opened, text } = await open(toText(...lines))
     expect(opened).toMatchObject({ name: 'ChainJournalError', message: expect.stringContaining(reason) })
     expect(text).toBe(toText(...lines))
   })
 })
 
-test('a block that replays to another hash, or not at all, is an error', async () => {
+test('fails if a block replays to another hash or not at all', async () => {
   const node = createNode()
   const journalOf = (changes: object) => {
     const block = { number: 1, timestamp: 1, hash: keccak256('0x1'), raw: null, ...changes } as JournaledBlock

@@ -3,18 +3,18 @@ import { type Address, type Hash, type Hex, hexToBigInt, hexToNumber, numberToHe
 import { privateKeyToAccount } from 'viem/accounts'
 import { type ChainJournal, ChainJournalError, type JournaledBlock } from './chainJournal.ts'
 
-/** Stands between callers and the node, and shows no block that is not in the journal. */
+/** Sits between callers and the node, and hides blocks that are not in the journal. */
 export type ChainLedger = {
-  /** Mines what is in the journal, then takes over the node. */
+  /** Mines the blocks of the journal, then owns the node. */
   attach(node: NodeRequest): Promise<void>
   request: NodeRequest
-  /** Signs, sends and journals, with a nonce that no other transaction has. */
+  /** Signs, sends and journals a transaction, with a unique nonce. */
   transfer(parameters: { from: ChainAccount; to: Address; valueWei: bigint }): Promise<Hash>
-  /** Waits for the blocks under way; takes no more. */
+  /** Waits for the current blocks and rejects new ones. */
   end(): Promise<void>
 }
 
-/** The chain itself cannot or will not answer, whatever the node would say; the code is one of JSON-RPC. */
+/** An answer of the chain itself instead of the node's. The code is a JSON-RPC error code. */
 export class ChainLedgerError extends Error {
   override name = 'ChainLedgerError'
   readonly code: number
@@ -24,7 +24,7 @@ export class ChainLedgerError extends Error {
   }
 }
 
-/** What does not change the chain. The node knows more, as setting balances, that no journal of transactions could repeat. */
+/** Methods that don't change the chain. The node has others, such as setting balances, that a journal of transactions could not repeat. */
 const READING = /^(?:eth|net|web3)_|^debug_trace/
 const TIP_WEI = parseGwei('1')
 
@@ -39,7 +39,7 @@ export function createChainLedger({ journal, path, chainId }: CreateChainLedgerP
   let isEnding = false
   let failure: ChainLedgerError | undefined
 
-  /** One after the other: which transaction made which block is then plain. */
+  /** One at a time, so that each block belongs to one transaction. */
   function queue<Result>(change: () => Promise<Result>): Promise<Result> {
     const run = last.then(() => {
       if (failure) throw failure
@@ -50,20 +50,20 @@ export function createChainLedger({ journal, path, chainId }: CreateChainLedgerP
     return run
   }
 
-  /** The block is on disk before the answer goes out. */
+  /** The block is on disk before the caller gets its answer. */
   async function mine(method: string, raw: Hex | null): Promise<unknown> {
     try {
       return await node(method, raw === null ? [] : [raw])
     } finally {
       try {
         const block = await readHead(node)
-        // A refused transaction makes none.
+        // A rejected transaction makes no block.
         if (block.number > height) await journal.append({ ...block, raw })
         height = block.number
       } catch (error) {
-        // From here on the node knows more than the journal.
+        // From here on the node is ahead of the journal.
         const reason = error instanceof Error ? error.message : 'unknown error'
-        failure = new ChainLedgerError(-32603, `The chain cannot go on without its journal: ${reason}`)
+        failure = new ChainLedgerError(-32603, `The chain stopped because its journal failed: ${reason}`)
       }
     }
   }
@@ -71,15 +71,15 @@ export function createChainLedger({ journal, path, chainId }: CreateChainLedgerP
   async function request(method: string, params: unknown[]): Promise<unknown> {
     if (method === 'eth_sendRawTransaction') {
       const [raw] = params
-      // Anything else the node refuses in its own words.
+      // The node's own error.
       return queue(() => (typeof raw === 'string' ? mine(method, raw as Hex) : node(method, params))).finally(
         assertSound,
       )
     }
     if (method === 'eth_sendTransaction') {
-      throw new ChainLedgerError(-32004, 'This chain takes signed transactions alone: eth_sendRawTransaction')
+      throw new ChainLedgerError(-32004, 'This chain accepts only signed transactions: eth_sendRawTransaction')
     }
-    // With a time of its own the chain would leave the clock.
+    // A time that a caller sets would differ from the clock.
     if (method === 'evm_mine' && params.length === 0) return queue(() => mine(method, null)).finally(assertSound)
     if (!READING.test(method)) throw new ChainLedgerError(-32004, `Method ${method} is not supported`)
     const answer = await node(method, params).finally(() => last)
@@ -113,7 +113,7 @@ export function createChainLedger({ journal, path, chainId }: CreateChainLedgerP
           to,
           value: valueWei,
           gas: hexToBigInt(gas),
-          // The base fee of the next block is at most an eighth higher.
+          // The next block's base fee is at most an eighth higher.
           maxFeePerGas: hexToBigInt(block.baseFeePerGas) * 2n + TIP_WEI,
           maxPriorityFeePerGas: TIP_WEI,
         })
@@ -126,7 +126,7 @@ export function createChainLedger({ journal, path, chainId }: CreateChainLedgerP
   }
 }
 
-/** A block has the hash it had only if all before it and all in it is what it was. */
+/** A block has the same hash only if it and all earlier blocks are identical. */
 async function replay(node: NodeRequest, block: JournaledBlock, path: string) {
   let actual: Omit<JournaledBlock, 'raw'>
   try {

@@ -8,7 +8,7 @@ import { readConfig as readEnclaveConfig } from '../services/enclave/src/config.
 const template = await readFile(join(import.meta.dirname, '../.env.example'), 'utf8')
 const deps = { readFile: () => '', version: '0.0.0' }
 
-/** The keys that a service asks its environment for, whatever it thinks of the answers. */
+/** The keys that a service reads from its environment, even if it fails later. */
 function keysRead(readConfig: (env: Record<string, string | undefined>, parts: typeof deps) => unknown) {
   const keys = new Set<string>()
   for (const source of ['satellite', 'orbitport']) {
@@ -23,12 +23,12 @@ function keysRead(readConfig: (env: Record<string, string | undefined>, parts: t
       expect(error).toHaveProperty('faults')
     }
   }
-  // Node's own settings are not ours to explain.
+  // Node's own settings are not documented here.
   return [...keys].filter((key) => !key.startsWith('NODE_'))
 }
 
 describe('.env.example', () => {
-  test('is a configuration that both services start with', () => {
+  test('is a valid configuration for both services', () => {
     const env = parseEnv(template)
     expect(readEnclaveConfig(env, deps).issuers).toMatchObject([{ audience: 'countersign' }])
     expect(readCoordinatorConfig(env, deps)).toMatchObject({ isMock: true, providers: [{ id: 'google' }] })
@@ -37,7 +37,7 @@ describe('.env.example', () => {
   test.each([
     ['enclave', readEnclaveConfig, 'ROOT_SECRET'],
     ['coordinator', readCoordinatorConfig, 'ENTROPY_AUTH_URL'],
-  ] as const)('names every key that the %s reads', (_, readConfig, one) => {
+  ] as const)('names every key that %s reads', (_, readConfig, one) => {
     const keys = keysRead(readConfig)
     expect(keys).toContain(one)
     const named = new Set([...template.matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name))
@@ -45,7 +45,7 @@ describe('.env.example', () => {
   })
 })
 
-test('.env, which the template says to make, is not committed', async () => {
+test('.env, the copy of the template, is not committed', async () => {
   const ignored = await readFile(join(import.meta.dirname, '../.gitignore'), 'utf8')
   expect(ignored.split('\n')).toContain('.env')
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { toHumanLine } from './humanLine.ts'
 
-describe('a line of a log, for a person', () => {
+describe('a log line for people', () => {
   test.each([
     ['info', 'info'],
     ['error', 'error'],
     ['loud', 'info'],
-  ])('level %j is %s', (level, expected) => {
+  ])('shows level %j as %s', (level, expected) => {
     expect(toHumanLine(JSON.stringify({ level, msg: 'Pinned receipt' }))).toEqual({
       level: expected,
       text: 'Pinned receipt',
@@ -14,7 +14,7 @@ describe('a line of a log, for a person', () => {
     })
   })
 
-  test('its fields follow, without level and time; texts of several words are quoted', () => {
+  test('shows the fields without level and time, and quotes texts with spaces', () => {
     const fields = { level: 'warn', time: '2026-03-10T12:00:00Z', msg: 'Could not pin', slug: 'abc', durationMs: 4 }
     expect(toHumanLine(JSON.stringify({ ...fields, reason: 'not\nthere', code: '' }))).toEqual({
       level: 'warn',
@@ -24,7 +24,7 @@ describe('a line of a log, for a person', () => {
   })
 
   test.each(['', 'plain', '{"level":', '[1]', 'null', '5', '{"msg":5}', '{"level":"error"}'])(
-    '%j, which is no such line, stays as it is',
+    'leaves %j unchanged',
     (line) => {
       expect(toHumanLine(line)).toEqual({ level: 'info', text: line, details: '' })
     },

@@ -3,14 +3,14 @@ import { parseLogLine } from '@countersign/testing/launcher'
 export type HumanLine = {
   level: 'info' | 'warn' | 'error'
   text: string
-  /** The fields of the line, `name=value`; empty where it has none. */
+  /** The fields of the line, `name=value`; may be empty. */
   details: string
 }
 
-/** Where the sentence, the level and the time of a line are; all else are details. */
+/** The names of the fields for the sentence, the level and the time. All others are details. */
 const HEAD = new Set(['level', 'time', 'msg'])
 
-/** A line of a service's log, JSON or not, for a person. */
+/** Formats a service's log line, JSON or not, for people. */
 export function toHumanLine(line: string): HumanLine {
   const fields = parseLogLine(line)
   if (typeof fields?.msg !== 'string') return { level: 'info', text: line, details: '' }

@@ -15,7 +15,7 @@ describe('lockState', () => {
   afterEach(() => rm(folder, { recursive: true }))
   const path = () => join(folder, 'dev-1.lock')
 
-  test('of many that try at once, one gets the directory', async () => {
+  test('gives the directory to one of many concurrent callers', async () => {
     const tries = await Promise.allSettled(Array.from({ length: 20 }, () => lockState(folder)))
     const winners = tries.filter(({ status }) => status === 'fulfilled')
     expect(winners).toHaveLength(1)
@@ -23,14 +23,14 @@ describe('lockState', () => {
     expect(JSON.parse(await readFile(path(), 'utf8'))).toMatchObject({ pid: process.pid })
   })
 
-  test('who gives it back leaves room for the next', async () => {
+  test('gives a released directory to the next caller', async () => {
     const unlock = await lockState(folder)
     await unlock()
     await (await lockState(folder))()
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('the lock of a dead process is dropped', async () => {
+  test('ignores the lock of a dead process', async () => {
     const child = spawn(process.execPath, ['-e', ''])
     const { pid } = child
     await once(child, 'exit')
@@ -38,8 +38,8 @@ describe('lockState', () => {
     await (await lockState(folder))()
   })
 
-  test('the lock of a process that was killed and not reaped is dropped', async () => {
-    // The shell becomes a program that asks no child how it ended.
+  test('ignores the lock of a process that was killed and not reaped', async () => {
+    // The shell becomes a program that never reaps its child.
     const script = '(read go <&3) & echo $!; exec cat'
     const parent = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore', 'pipe'] })
     const [input, output, , gate] = parent.stdio as unknown as [Writable, Readable, null, Writable]
@@ -64,20 +64,20 @@ describe('lockState', () => {
     }
   })
 
-  test('a process that has the number of a dead one does not keep its lock', async () => {
+  test("ignores the lock if another process got the dead one's number", async () => {
     await writeFile(path(), JSON.stringify({ pid: process.pid, birth: 'another boot/1' }))
     await (await lockState(folder))()
   })
 
   test.each(['', 'garbage', '{"pid":"1"}', 'null', '{"pid":-1,"birth":"x"}'])(
-    'a lock that says nothing is dropped: %s',
+    'ignores a lock with the content %s',
     async (text) => {
       await writeFile(path(), text)
       await (await lockState(folder))()
     },
   )
 
-  test('of many that find a dead lock at once, one gets the directory', async () => {
+  test('gives the directory to one of many that find a dead lock at once', async () => {
     await writeFile(path(), 'garbage')
     const tries = await Promise.allSettled(Array.from({ length: 20 }, () => lockState(folder)))
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)

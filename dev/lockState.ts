@@ -3,20 +3,20 @@ import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readCode } from '@countersign/service'
 
-/** Names a living process for good: process ids come round again, in a container after every restart. */
+/** Identifies a process uniquely. Process ids repeat, in a container after every restart. */
 type Holder = { pid: number; birth: string }
 
 /**
- * Takes a state folder for this process, and returns a function that releases it. Two stacks would corrupt it. The lock of a dead process
- * is ignored.
+ * Takes a state folder for this process, and returns a function that releases it. Two stacks would corrupt it. The lock of a dead process is
+ * ignored.
  *
- * Locks are numbered, and the highest counts. A file is never replaced, so no process can drop a lock that another has just made:
- * a process that finds a dead one makes the next, whose name only one can get.
+ * Locks are numbered, and the highest counts. A file is never replaced, so no process can drop a lock that another has just written: a
+ * process that finds a dead one creates the next, and only one can get its name.
  */
 export async function lockState(stateDir: string): Promise<() => Promise<void>> {
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   const toPath = (number: number) => join(stateDir, `dev-${number}.lock`)
-  // Written whole under another name, then linked: no process reads half a lock.
+  // Written under another name, then linked, so that no process reads half a lock.
   const draft = join(stateDir, `dev-${randomUUID()}.draft`)
   await writeFile(draft, JSON.stringify({ pid: process.pid, birth: await readBirth(process.pid) }), { mode: 0o600 })
   try {
@@ -50,7 +50,7 @@ async function assertDead(path: string): Promise<void> {
   throw new Error(`the state folder is in use by process ${holder.pid}`)
 }
 
-/** Who made a lock, while that process lives. */
+/** The process that holds a lock, if it still runs. */
 async function readHolder(path: string): Promise<Holder | undefined> {
   const text = await readFile(path, 'utf8').catch(orUndefined)
   const holder = text === undefined ? undefined : parseHolder(text)
@@ -66,14 +66,14 @@ function parseHolder(text: string): Holder | undefined {
   }
 }
 
-/** When the process began, as far as the system reports it; undefined when there is none. */
+/** When the process began, if the system reports it. Undefined if it doesn't run. */
 async function readBirth(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(orUndefined)
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(orUndefined)
-    // proc(5): the name, in parentheses, may hold anything; the state follows it, and the start time is field 22, the twentieth after it.
+    // proc(5): the name, in parentheses, may contain anything. The state follows it, and the start time is field 22, the twentieth after it.
     const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
-    // Dead, and its parent has not asked yet how it ended: it holds nothing any more.
+    // A dead process that its parent has not reaped holds nothing.
     const isZombie = fields?.[0] === 'Z' || fields?.[0] === 'X'
     return fields && !isZombie ? `${boot?.trim()}/${fields[19]}` : undefined
   }
@@ -95,7 +95,7 @@ async function isLinked(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** A file that is not there, or a process that ended while its file was read. */
+/** The file is missing, or the process ended while its file was read. */
 function orUndefined(error: unknown): undefined {
   const code = readCode(error)
   if (code !== 'ENOENT' && code !== 'ESRCH') throw error

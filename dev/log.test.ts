@@ -24,7 +24,7 @@ import {
 import { clearState } from './state.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
-/** A stack takes seconds to start, and many of them where the machine has other work. */
+/** A stack needs seconds to start, and more on a busy machine. */
 const START_LIMIT_MS = 180_000
 
 describe('npm run dev -- --log', () => {
@@ -73,7 +73,7 @@ describe('npm run dev -- --log', () => {
     (JSON.parse(stdout) as { steps: { id: string; status: string }[] }).steps
 
   test(
-    'each part says when it is ready; a signature has an entry that two witnesses have seen, and its receipt proves it',
+    'each part reports that it is ready; a signature has an entry that two witnesses cosigned, and its receipt proves it',
     async () => {
       const isReady = (line: string) => /^(\w+) +ready \(/.exec(line)?.[1] ?? []
       const parts = ['oidc', 'satellite', 'chain', 'database', 'witnesses', 'enclave', 'coordinator']
@@ -90,25 +90,25 @@ describe('npm run dev -- --log', () => {
       expect(stepsOf(verified).find(({ id }) => id === 'log')).toMatchObject({ status: 'pass' })
       const manifest = parseManifest(await readFile(join(stateDir, 'manifest.json'), 'utf8'))
       expect(manifest.log).toMatchObject({ witnesses: { length: 3 }, quorum: 2 })
-      // A monitor that knows only the manifest asks the witnesses about the spare, because the service does not show it.
+      // A monitor that knows only the manifest asks the witnesses about the spare log, because the service does not show it.
       expect(manifest.witnessUrls).toContain(summaryOf(dev, 'Witnesses'))
       const wallet = await (await browser.request(`${urlsOf(ports).api}/wallet/me`)).json()
       expect(await monitor(wallet.address)).toEqual({ exitCode: 0, kinds: ['log-unused'] })
-      // Whoever asks a witness sees the same log.
+      // Every reader of a witness sees the same log.
       const hash = createHash('sha256').update('countersign.localhost/log-1').digest('hex')
       expect(log?.hash).toBe(hash)
       const readSeen = async () => (await fetch(`${summaryOf(dev, 'Witnesses')}/${hash}/checkpoint`)).text()
-      // Two others may have been faster: the signature did not wait for this one.
+      // Two other witnesses may have been faster: the signature did not wait for this one.
       await expect.poll(async () => parseCheckpoint(parseNote(await readSeen()).text).size).toBe(log?.size)
 
-      // Another start goes on with the same log, users and witnesses.
+      // The next start continues the same log, users and witnesses.
       dev.child.kill('SIGINT')
       expect(await dev.ended).toBe(0)
       await start('--verbose')
       const again = await signIn(`${urlsOf(ports).api}/auth/google`)
       await sign(ports, again.browser, 1)
       const after = await readLogs()
-      // The entry of the new boot, and that of the signature.
+      // The entry of the new boot and the entry of the signature.
       expect(after).toMatchObject([{ origin: 'countersign.localhost/log-1', size: (log?.size ?? 0) + 2 }])
       expect((await verify(slug)).exitCode).toBe(0)
     },
@@ -116,7 +116,7 @@ describe('npm run dev -- --log', () => {
   )
 
   test(
-    'a witness that dies ends the stack with 1, in order; --reset begins a new log with new witnesses, and a new chain with a new key',
+    'a killed witness stops the stack in order with exit code 1; --reset creates a new log with new witnesses, and a new chain with a new key',
     async () => {
       const folder = join(stateDir, 'witnesses', 'w2')
       const before = await readFile(join(folder, 'vkey'), 'utf8')

@@ -12,15 +12,15 @@ import {
 } from '@countersign/testing/launcher'
 import { WITNESSES } from './state.ts'
 
-/** Of the log, and of a spare: if the database is older than what the witnesses have seen, the enclave goes on with that. */
+/** The log, and a spare log that the enclave uses if the database is older than the witnesses' view of the first. */
 const ORIGINS = ['countersign.localhost/log-1', 'countersign.localhost/log-2']
 const COUNT = 3
 const OPEN_MS = 60_000
 
-/** A log with its witnesses, before anything of it runs. */
+/** A log with its witnesses, before they start. */
 export type DevLog = { settings: EnclaveLogSettings; folders: readonly WitnessFolder[]; folder: string }
 
-/** Finds the witnesses in the state; the first start makes them. */
+/** Reads the witnesses from the state. The first start creates them. */
 export async function prepareLog(stateDir: string): Promise<DevLog> {
   const folder = join(stateDir, WITNESSES)
   const folders = await createWitnessFolders(folder, COUNT)
@@ -30,13 +30,13 @@ export async function prepareLog(stateDir: string): Promise<DevLog> {
 type Witnesses = { routes: readonly { vkey: string; url: string }[]; stop(): Promise<void> }
 
 /**
- * Starts the witnesses, which know the logs by the keys that the enclave has told. `onStarting` gets what stops them, before they serve.
- * Undefined where one does not start.
+ * Starts the witnesses, which know the logs by the keys that the enclave reported. Calls `onStarting` with the function that stops them
+ * before they serve. Returns undefined if one fails to start.
  */
 export async function startWitnesses(
   { folder, folders }: DevLog,
   parameters: {
-    /** The line with which the enclave said that it serves. */
+    /** The log line with which the enclave reported that it serves. */
     enclave: LogFields
     onLine(line: string): void
     onStarting(part: Pick<Witnesses, 'stop'>): void
@@ -52,13 +52,13 @@ export async function startWitnesses(
     const tell = (end: ServiceEnd) => parameters.onEnd(describeEnd(`witness ${folders[index]?.name}`, end))
     void ended.then(tell)
   }
-  // The death of one is reported above.
+  // The exit of a witness is reported above.
   const fields = await Promise.all(services.map(({ started }) => started)).catch(() => undefined)
   const routes = folders.map(({ vkey }, index) => ({ vkey, url: String(fields?.[index]?.address) }))
   return fields && { routes, stop }
 }
 
-/** Resolves when the first entry is cosigned, and the service can sign. Throws, with what is missing, where that does not come. */
+/** Resolves when the first entry is cosigned and the service can sign. Throws with the reason if that takes too long. */
 export async function untilOpen(publicUrl: string, isStopping: () => boolean): Promise<void> {
   const until = performance.now() + OPEN_MS
   while (!isStopping()) {

@@ -28,12 +28,12 @@ import {
 import { clearState } from './state.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
-/** An app of somebody who works with the stack. */
+/** The origin of a developer's own app. */
 const APP = 'http://localhost:3000'
-/** A stack takes seconds to start, and many of them where the machine has other work. */
+/** A stack needs seconds to start, and more on a busy machine. */
 const START_LIMIT_MS = 180_000
 
-/** A chain that has moved an ether, for a stack to go on with. */
+/** A chain with one transfer, for a stack to continue. */
 async function prepareChain(stateDir: string) {
   const chain = await startDevChain({ port: 0, stateDir })
   const hash = await chain.faucet(STRANGER)
@@ -45,7 +45,7 @@ const readerOf = (ports: Ports) => createPublicClient({ transport: http(urlsOf(p
 
 const readConfig = async (ports: Ports) => parseConfig(await (await fetch(`${urlsOf(ports).web}/config.json`)).json())
 
-/** With the command that the proof page gives to copy. */
+/** With the command from the proof page. */
 async function verify(ports: Ports, slug: string) {
   const config = await readConfig(ports)
   const { trust } = readOperatorTrust(config)
@@ -66,7 +66,7 @@ describe('npm run dev', () => {
   let dev: Dev
   const stops: (() => Promise<unknown>)[] = []
 
-  /** Stopped with the file, whatever becomes of the tests. */
+  /** Stopped at the end of the file, even if tests fail. */
   async function startShared(args: readonly string[]) {
     const started = startDev(args)
     stops.push(started.stop)
@@ -86,7 +86,7 @@ describe('npm run dev', () => {
     await rm(stateDir, { recursive: true, force: true })
   }, START_LIMIT_MS)
 
-  test('each part says when it is ready and how long that took, and nothing else unasked; the app is what one sees', () => {
+  test("each part reports that it is ready, with the time; without --verbose there is little else, and the app's address stands out", () => {
     const { output } = dev
     const parts = ['oidc', 'satellite', 'chain', 'database', 'enclave', 'coordinator', 'web']
     const isReady = (line: string) => /^(\w+) +ready \(\d+\.\d s\)$/.exec(line)?.[1] ?? []
@@ -94,13 +94,13 @@ describe('npm run dev', () => {
     const summary = output.findIndex((line) => line.includes('Countersign is running'))
     expect(summary).toBe(parts.length)
     expect(output.slice(summary + 2, summary + 5)).toEqual(['', `     Open ${urlsOf(ports).web} `, ''])
-    // No library, and no line of a log, is between them; and it is no terminal.
+    // No log lines appear in between, and there are no colours outside a terminal.
     expect(output.slice(summary + 5).filter((line) => !line.startsWith('dev '))).toEqual([])
     expect(output.join('\n')).not.toMatch(/WARNING|"level"/)
     expect(summaryOf(dev, 'Demo site')).toBe(urlsOf(ports).demo)
   })
 
-  test('the chain goes on where it was, and the coordinator is told of it, of the contract and of the app', async () => {
+  test('continues the chain, and gives the coordinator the chain, the contract and the app', async () => {
     const { chain, api, web, demo } = urlsOf(ports)
     expect([summaryOf(dev, 'Chain'), summaryOf(dev, 'Contract')]).toEqual([chain, before.contract])
     const reader = readerOf(ports)
@@ -121,18 +121,18 @@ describe('npm run dev', () => {
     })
   })
 
-  test.each(['/', '/proof/q8Zk2vXo1fTn0uYbWcR3dA', '/verify?cid=x'])('%s is the page of the app', async (path) => {
+  test.each(['/', '/proof/q8Zk2vXo1fTn0uYbWcR3dA', '/verify?cid=x'])("serves the app's page at %s", async (path) => {
     const response = await fetch(`${urlsOf(ports).web}${path}`, { headers: { accept: 'text/html' } })
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html'])
     expect(await response.text()).toContain('<div id="root">')
   })
 
-  test('its modules are compiled from source', async () => {
+  test('compiles modules from source', async () => {
     const response = await fetch(`${urlsOf(ports).web}/src/config.ts`)
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/javascript'])
   })
 
-  test('the page’s server gives out no file but the app’s own: the local root secret lies in the checkout', async () => {
+  test("serves only the app's files: the checkout contains the local root secret", async () => {
     const root = join(import.meta.dirname, '..')
     const ask = async (path: string) => (await fetch(`${urlsOf(ports).web}/@fs${path}`)).status
     expect(await ask(join(root, 'apps/web/src/App.tsx'))).toBe(200)
@@ -140,7 +140,7 @@ describe('npm run dev', () => {
     expect(await ask(join(root, '.env.example'))).toBe(403)
   })
 
-  test('/config.json tells the page of this stack, and nothing else is called so', async () => {
+  test('/config.json describes this stack, and no similar path does', async () => {
     const { chain, api, web, demo } = urlsOf(ports)
     const response = await fetch(`${web}/config.json?now`)
     expect(response.headers.get('cache-control')).toBe('no-store')
@@ -162,7 +162,7 @@ describe('npm run dev', () => {
     }
   })
 
-  test('a page of the app may call chain, faucet and coordinator, the last as whoever is signed in', async () => {
+  test('a page of the app may call the chain, the faucet and, as a signed-in user, the coordinator', async () => {
     const { chain, api, web } = urlsOf(ports)
     const headers = { origin: web, 'content-type': 'application/json' }
     const calls = { [chain]: { id: 1, method: 'eth_chainId' }, [`${chain}/faucet`]: { address: STRANGER } }
@@ -185,7 +185,7 @@ describe('npm run dev', () => {
   })
 
   test(
-    'one signs in, lands in the app, and signs; after a restart wallet and proof are there, and the proof verifies as before',
+    'a user signs in and signs; after a restart the wallet and the proof are still there, and the proof verifies',
     async () => {
       const { api, web } = urlsOf(ports)
       const readAddress = async (browser: TestBrowser) =>
@@ -214,9 +214,9 @@ describe('npm run dev', () => {
       expect([second.landed, second.status]).toEqual([`${api}/docs`, 200])
       expect(await readAddress(second.browser)).toBe(address)
 
-      // A supervisor that is killed leaves nobody behind.
+      // A killed supervisor leaves no processes behind.
       const connections = [ports.coordinator, ports.enclave, ports.web].map((port) => connect(port, 'localhost'))
-      // Not `once` of node:events: what is killed may end its connections by a reset, which is an error before they close.
+      // Not `once` of node:events: a killed process may reset its connections, which emits an error before they close.
       const closed = connections.map(
         (connection) => new Promise((resolve) => connection.on('error', () => {}).once('close', resolve)),
       )

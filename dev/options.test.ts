@@ -7,7 +7,7 @@ const faultOf = (...args: string[]) => {
 }
 
 describe('the options of npm run dev', () => {
-  test('without any, everything has its default', () => {
+  test('has a default for every option', () => {
     expect(parseOptions([])).toEqual({
       kind: 'run',
       options: {
@@ -24,7 +24,7 @@ describe('the options of npm run dev', () => {
     })
   })
 
-  test('each is read', () => {
+  test('reads each option', () => {
     const args =
       '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --demo-port 5 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3 --verbose --log'
     expect(parseOptions([...args.split(' '), '--state', '/tmp/state'])).toEqual({
@@ -44,60 +44,62 @@ describe('the options of npm run dev', () => {
     expect(parseOptions(['--reset'])).toMatchObject({ options: { reset: true } })
   })
 
-  test('--help wins over everything that is well formed', () => {
+  test('--help wins over all other valid options', () => {
     expect(parseOptions(['--help'])).toEqual({ kind: 'help' })
     expect(parseOptions(['-h', '--port', 'x'])).toEqual({ kind: 'help' })
   })
 
-  test('what is unknown, or lacks its value, is named', () => {
+  test('names an unknown option or one without its value', () => {
     expect(faultOf('--rest')).toContain("'--rest'")
     expect(faultOf('--port')).toContain('--port')
     expect(faultOf('--reset=yes')).toContain('--reset')
   })
 
-  test.each(['', '0', '65536', '1e3'])('%j is no port', (text) => {
+  test.each(['', '0', '65536', '1e3'])('rejects the port %j', (text) => {
     for (const name of ['--port', '--web-port', '--demo-port', '--enclave-port', '--oidc-port', '--chain-port']) {
       expect(faultOf(`${name}=${text}`)).toBe(`${name}: expected a whole number from 1 to 65535`)
     }
   })
 
-  test.each(['', '-1', '60001', 'fast'])('%j is no latency', (text) => {
+  test.each(['', '-1', '60001', 'fast'])('rejects the latency %j', (text) => {
     expect(faultOf(`--quote-latency=${text}`)).toBe('--quote-latency: expected a whole number from 0 to 60000')
   })
 
-  test('two services cannot share a port', () => {
-    expect(faultOf('--port', '8090')).toBe('every service needs a port of its own')
+  test('rejects the same port for two services', () => {
+    expect(faultOf('--port', '8090')).toBe('each service needs a different port')
   })
 
-  test.each(['', 'localhost', 'mysql://localhost/dev'])('%j is no PostgreSQL', (text) => {
+  test.each(['', 'localhost', 'mysql://localhost/dev'])('rejects the database %j', (text) => {
     expect(faultOf(`--database=${text}`)).toBe('--database: expected postgres://…')
   })
 
-  test('keys are not deleted beside a database that keeps their wallets', () => {
+  test('rejects --reset with --database: the keys would be deleted, but not their wallets', () => {
     expect(faultOf('--reset', '--database', 'postgres://localhost/dev')).toContain('--reset')
   })
 
   test('the usage names every option', () => {
     const names = [...USAGE.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, name]) => name ?? '')
     expect(names).toContain('--no-web')
-    // Known, whatever else is wrong with it.
+    // The error may be about its value, but not about its name.
     for (const name of names) expect(faultOf(name)).not.toContain('Unknown option')
     expect(names).toHaveLength(15)
   })
 
-  test('origins are as browsers write them, as many as there are', () => {
+  test('accepts several origins, as browsers write them', () => {
     const origins = ['http://localhost:3000', 'https://app.example']
     expect(parseOptions(origins.flatMap((origin) => ['--origin', origin]))).toMatchObject({ options: { origins } })
   })
 
   test.each(['', 'localhost:3000', 'http://localhost:3000/', 'http://localhost:80', '*', 'http://user@localhost'])(
-    '%j is no origin',
+    'rejects the origin %j',
     (text) => {
-      expect(faultOf('--origin', 'http://localhost:3000', `--origin=${text}`)).toContain('--origin: expected scheme')
+      expect(faultOf('--origin', 'http://localhost:3000', `--origin=${text}`)).toContain(
+        '--origin: expected only scheme',
+      )
     },
   )
 
-  test('the state needs a folder', () => {
+  test('rejects an empty state folder', () => {
     expect(faultOf('--state=')).toBe('--state: expected a folder')
   })
 })

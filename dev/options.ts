@@ -3,19 +3,19 @@ import { parseArguments } from '@countersign/service'
 export type Options = {
   /** Deletes the local state first. */
   reset: boolean
-  /** Instead of a PostgreSQL of its own. */
+  /** A database to use instead of the stack's own PostgreSQL. */
   databaseUrl: string | undefined
   quoteLatencyMs: number
   hasWeb: boolean
-  /** The enclave insists on a log that three witnesses cosign. */
+  /** The enclave requires a log that three witnesses cosign. */
   hasLog: boolean
-  /** Of apps that may call besides, and that sign-in may return to. */
+  /** Origins of other apps that may call, and that sign-in may return to. */
   origins: readonly string[]
-  /** Every line of every part is shown. */
+  /** Show every line of every part. */
   isVerbose: boolean
-  /** An app at `web` may call, also one that is served by hand. */
+  /** An app at `web` may call, also if another program serves it. */
   ports: { web: number; demo: number; coordinator: number; enclave: number; oidc: number; chain: number }
-  /** Where the state lies; undefined: `.countersign` in the checkout. */
+  /** The folder of the state; undefined: `.countersign` in the checkout. */
   stateDir: string | undefined
 }
 
@@ -23,27 +23,27 @@ export type ParsedOptions = { kind: 'run'; options: Options } | { kind: 'help' }
 
 export const USAGE = `usage: npm run dev -- [options]
 
-Starts everything on this machine, with simulated silicon: identity provider, satellite, chain, key enclave, coordinator with its
-database, IPFS node and worker, the web app, and a site to sign in to with the wallet. Ctrl-C stops it.
-  --reset               deletes the local users, wallets, keys, receipts and chain first
-  --origin URL          an app of yours that may call, and that sign-in may return to, such as http://localhost:3000; repeat for
-                        more. On any other host than localhost browsers send no cookies along
-  --verbose             shows every line of every part; without it, warnings and errors
-  --no-web              without the web app and the site; an app that you serve at --web-port may still call
-  --log                 with a log of every signature, which three witnesses cosign
-  --database URL        another PostgreSQL than the one that it starts
-  --quote-latency MS    how long a simulated quote takes (default 39, as real ones do)
-  --web-port N          of the web app (default 5173)
-  --demo-port N         of the site to sign in to (default 5174)
-  --port N              of the coordinator (default 8080)
-  --enclave-port N      of the key enclave (default 8090)
-  --oidc-port N         of the identity provider (default 9090)
-  --chain-port N        of the chain (default 8545)
-  --state DIR           where the state lies (default .countersign)
-  --help                says this
+Starts the whole service on this machine, with simulated hardware: identity provider, entropy source, chain, key enclave, coordinator
+with its database, IPFS node and worker, the web app, and a demo site to sign in to with the wallet. Press Ctrl-C to stop.
+  --reset               delete the local users, wallets, keys, receipts and chain first
+  --origin URL          another app that may call and that sign-in may return to, such as http://localhost:3000. Can be repeated.
+                        Browsers send cookies only to apps on localhost
+  --verbose             show all log lines, not only warnings and errors
+  --no-web              leave out the web app and the demo site. Your own app at --web-port may still call
+  --log                 add a log of every signature, which three witnesses cosign
+  --database URL        use this PostgreSQL instead of starting one
+  --quote-latency MS    duration of a simulated quote (default 39, like a real one)
+  --web-port N          web app (default 5173)
+  --demo-port N         demo site (default 5174)
+  --port N              coordinator (default 8080)
+  --enclave-port N      key enclave (default 8090)
+  --oidc-port N         identity provider (default 9090)
+  --chain-port N        chain (default 8545)
+  --state DIR           state folder (default .countersign)
+  --help                print this text
 
 Example: npm run dev -- --origin http://localhost:3000
-Exit codes: 0 stopped, 1 could not start or go on, 2 wrong arguments.`
+Exit codes: 0 stopped, 1 a part failed, 2 wrong arguments.`
 
 const OPTIONS = {
   reset: { type: 'boolean', default: false },
@@ -79,10 +79,11 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     } = values
     if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) throw new Fault('--database: expected postgres://…')
     // The keys would be new and the wallets in the database old: no user could sign in again.
-    if (reset && databaseUrl !== undefined) throw new Fault('--reset: clears local state only, not --database')
+    if (reset && databaseUrl !== undefined)
+      throw new Fault('--reset: deletes only local state, not the database of --database')
     if (stateDir === '') throw new Fault('--state: expected a folder')
     if (!origins.every(isOrigin)) {
-      throw new Fault('--origin: expected scheme, host and port alone, such as http://localhost:3000')
+      throw new Fault('--origin: expected only scheme, host and port, such as http://localhost:3000')
     }
     const integer = (name: keyof typeof values, fallback: number, min: number, max: number) =>
       readInteger(`--${name}`, values[name] as string | undefined, { fallback, min, max })
@@ -95,7 +96,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
       chain: integer('chain-port', 8545, 1, 65_535),
     }
     if (new Set(Object.values(ports)).size < Object.keys(ports).length)
-      throw new Fault('every service needs a port of its own')
+      throw new Fault('each service needs a different port')
     const quoteLatencyMs = integer('quote-latency', 39, 0, 60_000)
     const hasWeb = !values['no-web']
     return {
@@ -119,7 +120,7 @@ function readInteger(
   throw new Fault(`${name}: expected a whole number from ${min} to ${max}`)
 }
 
-/** As a browser writes it in `Origin`, to the letter. */
+/** Exactly as a browser writes it in `Origin`. */
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text
 }

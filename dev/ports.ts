@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { readCode } from '@countersign/service'
 
-/** Browsers take `localhost` for either, so that a stranger on one would get the calls meant for us. */
+/** Browsers resolve `localhost` to either, so another program on one of them would get our calls. */
 const LOOPBACK = ['127.0.0.1', '::1']
 
 export async function isPortFree(port: number): Promise<boolean> {
@@ -17,7 +17,7 @@ async function canListen(port: number, host: string): Promise<boolean> {
     return true
   } catch (error) {
     const code = readCode(error)
-    // A machine without IPv6: nothing can listen there.
+    // Without IPv6 no other program can listen there.
     return code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
   }
 }

@@ -37,7 +37,7 @@ const STOP_ORDER: readonly PartName[] = [
   'oidc',
 ]
 
-/** Where everything is. */
+/** The address of each part. */
 type Summary = {
   /** The web app, or the documentation if there is none. */
   openUrl: string
@@ -46,7 +46,7 @@ type Summary = {
 }
 
 export type Stack = {
-  /** Undefined when it was stopped, or failed, before all was ready. */
+  /** Undefined if it was stopped or failed before everything was ready. */
   ready: Promise<Summary | undefined>
   /** Stops every part that runs or is starting. */
   stop(): Promise<void>
@@ -55,15 +55,15 @@ export type Stack = {
 export type StartStackParameters = {
   options: Options
   voice: Pick<Voice, 'say' | 'detail' | 'log'>
-  /** Gets each failure, in starting, running and stopping. Then the rest should be stopped. */
+  /** Receives each failure while starting, running and stopping. The caller should then stop the rest. */
   onFault(text: string): void
-  /** The web app is built once, and changes no more: pages of it load in a third of the time. */
+  /** Serve a build of the web app: its pages load in a third of the time, but don't follow changes. */
   isWebBuilt?: boolean
   /** Builds the documentation site first. */
   hasDocs?: boolean
 }
 
-/** Starts everything, side by side where one does not need the other. */
+/** Starts everything, in parallel where possible. */
 export function startStack(parameters: StartStackParameters): Stack {
   const { options, voice, onFault, isWebBuilt, hasDocs = false } = parameters
   const { ports, quoteLatencyMs, hasWeb, origins } = options
@@ -76,7 +76,7 @@ export function startStack(parameters: StartStackParameters): Stack {
   let isStopping = false
   let unlock: (() => Promise<void>) | undefined
 
-  /** Reports a start and its end. Undefined for a part that fails, or that a stop came before. */
+  /** Reports a start and its end. Returns undefined if the part fails or was stopped first. */
   async function begin<Result>(name: PartName, start: () => Promise<Result>, what = ''): Promise<Result | undefined> {
     if (isStopping) return undefined
     const startedMs = performance.now()
@@ -91,7 +91,7 @@ export function startStack(parameters: StartStackParameters): Stack {
     }
   }
 
-  /** For parts in this process, which can be stopped when they have started. */
+  /** For parts in this process, which can be stopped once they have started. */
   const beginHere = <Result extends Part>(name: PartName, start: () => Promise<Result>) =>
     begin(name, async () => {
       const part = await start()
@@ -99,7 +99,7 @@ export function startStack(parameters: StartStackParameters): Stack {
       return part
     })
 
-  /** For parts with a process each. Gives the service, and the fields of the line that says that it serves. */
+  /** For parts with a separate process. Returns the service and the fields of its first log line. */
   async function beginService(
     name: 'enclave' | 'coordinator' | 'web',
     { env, words = name, what }: { env: Environment; words?: string; what?: string },
@@ -119,7 +119,7 @@ export function startStack(parameters: StartStackParameters): Stack {
         void service.ended.then((end) => {
           if (!isStopping) onFault(describeEnd(words, { ...end, lastLines: end.lastLines.map(toPlainLine) }))
         })
-        // The death of a service is reported above.
+        // The exit of a service is reported above.
         const fields = await service.started.catch(() => undefined)
         isStarting = false
         return fields && { service, fields }
@@ -160,7 +160,7 @@ export function startStack(parameters: StartStackParameters): Stack {
       ? beginHere('database', () => startPostgres({ folder: join(stateDir, POSTGRES) }))
       : { url: options.databaseUrl }
 
-  /** The log's witnesses, once the enclave has told the keys by which they know it. */
+  /** The log's witnesses. They start after the enclave has reported the log's keys. */
   async function beginWitnesses(log: DevLog, enclave: Promise<{ fields: LogFields } | undefined>) {
     const started = await enclave
     if (started === undefined) return undefined
@@ -177,18 +177,18 @@ export function startStack(parameters: StartStackParameters): Stack {
     return witnesses
   }
 
-  /** Provider, satellite and chain, then the coordinator, whose environment names them. */
+  /** Starts the identity provider, the entropy source and the chain, then the coordinator, whose environment names them. */
   async function beginCoordinator(
     clientSecret: string,
     { log, enclave }: { log: DevLog | undefined; enclave: ReturnType<typeof beginEnclave> },
   ) {
     const databaseStarting = beginDatabase()
-    // Without the site the coordinator serves what it has.
+    // Without the site, the coordinator serves only the API reference and the errors.
     const docsBuilding = hasDocs
       ? buildDocs().catch((error: unknown) => voice.say('docs', `not built: ${toMessage(error)}`))
       : undefined
     const witnessesStarting = log === undefined ? { routes: undefined } : beginWitnesses(log, enclave)
-    // Loaded here, when the processes that need none of it are under way: it takes a second.
+    // Loaded here because it takes a second: other processes are already starting.
     const [{ startOidcProvider, startSatellite }, { startDevChain, toChainEnv }, { deployTestToken }] =
       await Promise.all([import('@countersign/testing'), import('./chain.ts'), import('./testToken.ts')])
     const [oidc, satellite, chain, database, witnesses] = await Promise.all([
@@ -216,7 +216,7 @@ export function startStack(parameters: StartStackParameters): Stack {
       env: {
         ...toCoordinatorEnv({
           port: ports.coordinator,
-          // Sign-in returns to the first: to the app, where there is one. An app that is served by hand may call too.
+          // Sign-in returns to the first origin: the web app, if it runs. An app that another program serves may call too.
           allowedOrigins: [...new Set([...(hasWeb ? [webUrl, publicUrl, demoUrl] : [publicUrl, webUrl]), ...origins])],
           oidc,
           enclaveUrls: [`http://127.0.0.1:${ports.enclave}`],
@@ -227,7 +227,7 @@ export function startStack(parameters: StartStackParameters): Stack {
         }),
         PUBLIC_URL: publicUrl,
         ...toChainEnv(chain),
-        // The coordinator is its own gateway.
+        // The coordinator is also the gateway.
         IPFS_GATEWAY_URL: publicUrl,
       },
     })
@@ -236,15 +236,15 @@ export function startStack(parameters: StartStackParameters): Stack {
   }
 
   async function start(): Promise<Summary | undefined> {
-    // Before anything is deleted: a stack that is running has its ports.
+    // Before anything is deleted: a running stack would hold the ports.
     await assertPortsFree(options)
-    // And so has one with other ports that keeps its state here.
+    // A stack with other ports may use the same state.
     unlock = await lockState(stateDir)
     if (options.reset) await clearState(stateDir)
     else await assertSupported(stateDir)
     const { oidcClientSecret } = await loadState(stateDir)
     const log = options.hasLog ? await prepareLog(stateDir) : undefined
-    // Each reports its own failure. All are known when the last has settled: then they can be stopped.
+    // Each part reports its own failure. After all promises settle, everything can be stopped.
     const starting = beginEnclave(log)
     const [enclave, web, served] = await Promise.all([
       starting,
@@ -274,15 +274,15 @@ export function startStack(parameters: StartStackParameters): Stack {
         Health: `${publicUrl}/health/ready`,
         Attestation: `${publicUrl}/health/attestation`,
         'Sign-in by': `${issuer.issuer} (no password: choose a user)`,
-        Chain: `${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ether)`,
+        Chain: `${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ETH)`,
         Contract: chain.contract,
-        Delegation: `${IMPLEMENTATION} (code that a wallet may delegate to)`,
-        Manifest: `${manifestFile} (what a verifier may trust of this stack)`,
+        Delegation: `${IMPLEMENTATION} (code that wallets may delegate to)`,
+        Manifest: `${manifestFile} (trust anchors for verifying proofs of this stack)`,
         ...(witnesses === undefined
           ? {}
           : {
-              Log: `${publicUrl}/log (an entry for every signature)`,
-              Witnesses: `${witnesses.map(({ url }) => url).join(' ')} (two of them cosign before a signature is given out)`,
+              Log: `${publicUrl}/log (one entry per signature)`,
+              Witnesses: `${witnesses.map(({ url }) => url).join(' ')} (two of them cosign each signature)`,
             }),
         Database: options.databaseUrl === undefined ? `PostgreSQL, in ${join(stateDir, POSTGRES)}` : 'PostgreSQL',
       },
@@ -298,7 +298,7 @@ export function startStack(parameters: StartStackParameters): Stack {
   }
 
   const ready = start().catch((error: unknown) => {
-    // A stop ends parts that the start still needs.
+    // The start may still wait for parts that stopping ends.
     if (!isStopping) onFault(toMessage(error))
     return undefined
   })
@@ -306,7 +306,7 @@ export function startStack(parameters: StartStackParameters): Stack {
     ready,
     async stop() {
       isStopping = true
-      // First the parts known by now, so that the start comes to its end; then the rest.
+      // First the parts that run now, so that the start ends. Then the rest.
       await stopParts()
       await ready
       await stopParts()
@@ -328,7 +328,7 @@ async function assertPortsFree({ ports, hasWeb }: Options) {
   for (const [name, port] of Object.entries(ports) as [keyof typeof flags, number][]) {
     if ((name === 'web' || name === 'demo') && !hasWeb) continue
     if (!(await isPortFree(port))) {
-      taken.push(`Port ${port} is taken: end what uses it, or choose another with ${flags[name]}.`)
+      taken.push(`Port ${port} is in use. Stop the other process or choose another port with ${flags[name]}.`)
     }
   }
   if (taken.length > 0) throw new Error(taken.join('\n'))
@@ -338,7 +338,7 @@ export function toSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`
 }
 
-/** From the root of the checkout, where npm runs commands; as a whole where it is not in it. */
+/** Relative to the root of the checkout, where npm runs commands; absolute if it is elsewhere. */
 function toShownPath(path: string): string {
   const short = relative(toPath('.'), path)
   return isAbsolute(short) || short.startsWith('..') ? path : short

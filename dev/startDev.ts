@@ -33,12 +33,12 @@ export type Dev = {
   child: ChildProcess
   output: readonly string[]
   ended: Promise<number | null>
-  /** The next line that holds the text. */
+  /** The next line that contains the text. */
   line(text: string): Promise<string>
   stop(): Promise<unknown>
 }
 
-/** `npm run dev` as a process of its own. */
+/** Starts `npm run dev` in a separate process. */
 export function startDev(args: readonly string[]): Dev {
   const child = spawn(process.execPath, ['-C', 'source', MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const output: string[] = []
@@ -66,13 +66,13 @@ export function startDev(args: readonly string[]): Dev {
   }
 }
 
-/** What the summary says after a word. */
+/** The rest of the summary's line that begins with a word. */
 export function summaryOf({ output }: Pick<Dev, 'output'>, word: string): string {
   const line = output.find((text) => text.includes(`  ${word} `))
   return line?.split(` ${word} `)[1]?.trim().split(' ')[0] ?? ''
 }
 
-/** Where each part is. */
+/** The address of each part. */
 export const urlsOf = (ports: Ports) => ({
   web: `http://localhost:${ports.web}`,
   demo: `http://localhost:${ports.demo}`,
@@ -80,7 +80,7 @@ export const urlsOf = (ports: Ports) => ({
   chain: `http://127.0.0.1:${ports.chain}`,
 })
 
-/** As alice, in a browser of her own. */
+/** Signs in as alice, with separate cookies. */
 export async function signIn(startUrl: string) {
   const browser = createTestBrowser()
   const { url } = await browser.navigate(startUrl)
@@ -94,7 +94,7 @@ export function post(ports: Ports, browser: TestBrowser, path: string, body: obj
   return browser.request(`${api}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
 }
 
-/** Signs one transaction, and waits until its proof is complete. Its slug. */
+/** Signs one transaction, waits until its proof is complete, and returns the slug. */
 export async function sign(ports: Ports, browser: TestBrowser, nonce = 0): Promise<string> {
   const { api } = urlsOf(ports)
   const txMetadata = createTx(nonce)
@@ -105,7 +105,7 @@ export async function sign(ports: Ports, browser: TestBrowser, nonce = 0): Promi
   return slug
 }
 
-/** The processes that were started by another, and what with. Linux alone tells. */
+/** The child processes of a process, with their arguments. Works only on Linux. */
 export async function readChildren({ child }: Dev): Promise<{ pid: number; env: Record<string, string> }[]> {
   const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
   const pids = children.trim().split(' ').map(Number)

@@ -16,14 +16,14 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true, force: true }))
 
 describe('the state of the local stack', () => {
-  test('the first start makes a secret for its owner alone, later ones find it', async () => {
+  test('creates a secret that only its owner can read, and later starts read it', async () => {
     const state = await loadState(join(dir, 'state'))
     expect(state.oidcClientSecret).toMatch(/^[0-9a-f]{64}$/)
     expect((await stat(join(dir, 'state', 'dev.json'))).mode & 0o777).toBe(0o600)
     expect(await loadState(join(dir, 'state'))).toEqual(state)
   })
 
-  test('a start that is cut off while it writes the secret leaves none that is damaged', async () => {
+  test('a start that is interrupted while it writes the secret leaves no damaged file', async () => {
     await onSync(() => {
       throw new Error('power failure')
     })
@@ -31,7 +31,7 @@ describe('the state of the local stack', () => {
     expect(await readdir(dir)).toEqual([])
   })
 
-  test.each(['', '{', 'null', '[]', '{}', '{"oidcClientSecret":"short"}'])('%j is told as damaged', async (text) => {
+  test.each(['', '{', 'null', '[]', '{}', '{"oidcClientSecret":"short"}'])('reports %j as damaged', async (text) => {
     await writeFile(join(dir, 'dev.json'), text)
     await expect(loadState(dir)).rejects.toThrow(/dev\.json is damaged/)
   })
@@ -50,7 +50,7 @@ describe('the state of the local stack', () => {
     return faults
   }
 
-  test('--reset beside a stack that runs fails, and deletes nothing', async () => {
+  test('--reset fails while the stack runs, and deletes nothing', async () => {
     const unlock = await lockState(dir)
     for (const part of ['enclave', 'chain']) await mkdir(join(dir, part))
     await writeFile(join(dir, 'enclave', 'root-secret'), 'the secret')
@@ -61,14 +61,14 @@ describe('the state of the local stack', () => {
     await (await lockState(dir))()
   })
 
-  test('state with the embedded database of earlier versions is refused, and stays; the error names --reset', async () => {
+  test('rejects state with the embedded database of earlier versions, keeps it, and names --reset', async () => {
     await mkdir(join(dir, 'database'))
     await writeFile(join(dir, 'database', 'PG_VERSION'), '17')
     expect(await failStart([])).toEqual([expect.stringContaining('npm run dev -- --reset')])
     expect(await readdir(join(dir, 'database'))).toEqual(['PG_VERSION'])
   })
 
-  test('the manifest is one that a verifier takes', async () => {
+  test('writes a manifest that the verifier accepts', async () => {
     const { path } = await writeManifest(dir, { ...emptyManifest, entropyKeys: ['ab'.repeat(32)] })
     expect(path).toBe(join(dir, 'manifest.json'))
     expect(parseManifest(await readFile(path, 'utf8')).entropyKeys).toEqual(['ab'.repeat(32)])
@@ -80,7 +80,7 @@ describe('the state of the local stack', () => {
     const start = (configHash: string, change: Partial<Manifest> = {}) =>
       writeManifest(dir, { ...emptyManifest, enclave: { measurements: [], configHashes: [configHash] }, ...change })
 
-    test('keeps the configurations of earlier ones, each once', async () => {
+    test('keeps the configurations of earlier manifests, each once', async () => {
       await start(hash('c1'))
       await start(hash('c2'))
       const { path, manifest } = await start(hash('c1'))
@@ -107,12 +107,12 @@ describe('the state of the local stack', () => {
     })
   })
 
-  test('clearing leaves what others keep there', async () => {
+  test("clearing leaves other tools' files", async () => {
     await loadState(dir)
     await writeManifest(dir, emptyManifest)
     for (const name of ['enclave', 'database', 'chain', 'ipfs', 'web', 'witnesses', 'elsewhere', 'setup'])
       await mkdir(join(dir, name))
-    // As root has it: the files of the database are where another account reaches them.
+    // As for root: the database's files are where another account can reach them.
     await symlink(join(dir, 'elsewhere'), join(dir, 'postgres'))
     await writeFile(join(dir, 'enclave', 'root-secret'), '')
     await clearState(dir)

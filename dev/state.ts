@@ -5,17 +5,17 @@ import { createFolder, readCode, writeNewFile } from '@countersign/service'
 import { removePostgres } from '@countersign/testing/launcher'
 import { type Manifest, parseManifest } from '@countersign/verify'
 
-/** What the stack itself remembers between starts. */
+/** The stack's own state between starts. */
 export type DevState = { oidcClientSecret: string }
 
 const FILE = 'dev.json'
 const MANIFEST = 'manifest.json'
 export const POSTGRES = 'postgres'
 export const WITNESSES = 'witnesses'
-/** Of the database that earlier versions had. */
+/** The database folder of earlier versions. */
 const EMBEDDED = 'database'
 
-/** Reads the state; the first start makes it, readable by its owner alone. */
+/** Reads the state. The first start creates it, readable only by its owner. */
 export async function loadState(stateDir: string): Promise<DevState> {
   const path = join(stateDir, FILE)
   await createFolder(stateDir)
@@ -27,7 +27,7 @@ export async function loadState(stateDir: string): Promise<DevState> {
     if (readCode(error) !== 'EEXIST') throw error
   }
   const state = parseState(await readFile(path, 'utf8'))
-  if (state === undefined) throw new Error(`${path} is damaged; delete it, and the next start makes a new one`)
+  if (state === undefined) throw new Error(`${path} is damaged. Delete it, and the next start creates a new one`)
   return state
 }
 
@@ -52,7 +52,7 @@ export async function writeManifest(
   return { path, manifest: merged }
 }
 
-/** Undefined on the first start, and if the file is damaged: this start replaces it. */
+/** Undefined at the first start or if the file is damaged: this start replaces it. */
 async function readEarlier(path: string): Promise<Manifest | undefined> {
   try {
     return parseManifest(await readFile(path, 'utf8'))
@@ -79,7 +79,7 @@ function addEarlier(manifest: Manifest, earlier: Manifest | undefined): Manifest
       configHashes: union(coordinator.configHashes, earlier.coordinator.configHashes),
     },
     entropyKeys: union(manifest.entropyKeys, earlier.entropyKeys),
-    // Receipts from before there was a log would fail. The settings, which the configuration's hash covers, name the witnesses.
+    // Receipts from before the log would fail. The settings, which the configuration hash covers, name the witnesses.
     ...(log === undefined || earlier.log === undefined ? {} : { log }),
   }
 }
@@ -89,16 +89,16 @@ function union<Value>(newer: readonly Value[], older: readonly Value[]): Value[]
   return [...new Map([...newer, ...older].map((value) => [JSON.stringify(value), value])).values()]
 }
 
-/** Throws if the state is of a version that kept it otherwise. */
+/** Throws if an earlier version created the state. */
 export async function assertSupported(stateDir: string): Promise<void> {
   const isThere = await stat(join(stateDir, EMBEDDED)).catch(() => undefined)
   if (isThere === undefined) return
   throw new Error(
-    `${stateDir} is of an earlier version, with another database. npm run dev -- --reset deletes its users, wallets and receipts, and starts anew.`,
+    `${stateDir} is from an earlier version with another database. npm run dev -- --reset deletes its users, wallets and receipts, and starts with empty state.`,
   )
 }
 
-/** Only what the stack has made: other tools keep things in the same folder. */
+/** Deletes only the stack's files: other tools store things in the same folder. */
 export async function clearState(stateDir: string): Promise<void> {
   await removePostgres(join(stateDir, POSTGRES))
   for (const name of [FILE, MANIFEST, 'enclave', EMBEDDED, 'chain', 'ipfs', 'web', WITNESSES]) {

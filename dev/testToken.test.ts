@@ -7,11 +7,11 @@ import { compileTestContract } from '../contracts/compileTestContract.ts'
 import { startDevChain } from './chain.ts'
 import { deployTestToken, TEST_TOKEN, TEST_TOKEN_BYTECODE } from './testToken.ts'
 
-test('the bytecode is what the source compiles to', async () => {
+test('the bytecode matches the source', async () => {
   expect(await compileTestContract('TestToken')).toBe(TEST_TOKEN_BYTECODE)
 })
 
-test('it is deployed once, where it says, as it says, and everybody has some', async () => {
+test('is deployed once, at the expected address, and gives every account a balance', async () => {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-token-'))
   onTestFinished(() => rm(stateDir, { recursive: true, force: true }))
   const chain = await startDevChain({ port: 0, stateDir })

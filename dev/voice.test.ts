@@ -15,15 +15,15 @@ function open({ isVerbose = false, isTerminal = false } = {}) {
   return { voice, read: () => String(output.read() ?? '') }
 }
 
-// What the machine that runs the tests prefers is not meant here.
+// Settings of the test machine must not matter.
 beforeEach(() => {
   for (const name of ['NO_COLOR', 'NODE_DISABLE_COLORS', 'FORCE_COLOR', 'CI']) vi.stubEnv(name, undefined)
   vi.stubEnv('TERM', 'xterm-256color')
 })
 afterEach(() => void vi.unstubAllEnvs())
 
-describe('what the local stack says', () => {
-  test('unasked: what its supervisor says, and warnings and errors of services that have started', () => {
+describe('the output of the local stack', () => {
+  test('without --verbose: lines of the supervisor, and warnings and errors of running services', () => {
     const { voice, read } = open()
     voice.detail('chain', 'starting')
     voice.log('coordinator', INFO, { isStarting: false })
@@ -35,7 +35,7 @@ describe('what the local stack says', () => {
     expect(read()).toBe('coordinator Could not pin  slug=abc\ndev         one\ndev         two\n')
   })
 
-  test('at a terminal: in colours, and the address to open is the one thing that is bold and inverse', () => {
+  test('at a terminal: colours, and only the address to open is bold and inverse', () => {
     const { voice, read } = open({ isTerminal: true })
     voice.say('dev', 'Hello')
     voice.log('coordinator', ERROR, { isStarting: false })
@@ -51,7 +51,7 @@ describe('what the local stack says', () => {
   test.each([
     ['NO_COLOR is set', { isTerminal: true }, { NO_COLOR: '1' }],
     ['it is no terminal', { isTerminal: false }, {}],
-  ])('where %s: without colours', (_, options, env) => {
+  ])('no colours if %s', (_, options, env) => {
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
     const { voice, read } = open(options)
     voice.say('dev', 'Hello')

@@ -14,23 +14,23 @@ const COLOURS = {
   dev: 'green',
 } as const
 
-/** Who writes: a part of the stack, or the supervisor itself. */
+/** The writer: a part of the stack, or the supervisor. */
 export type Speaker = keyof typeof COLOURS
 
 export type Voice = {
-  /** What everybody should read, with the name of its writer before every line. */
+  /** A line for every user, with the name of its writer. */
   say(name: Speaker, text: string): void
-  /** The same, for those who asked for all of it. */
+  /** A line for users of --verbose. */
   detail(name: Speaker, text: string): void
-  /** A line of a service's log. Those below a warning are details, and so are all while it starts: the others are starting too. */
+  /** A service's log line. Lines below a warning count as details, and so does every line while the service starts. */
   log(name: Speaker, line: string, state: { isStarting: boolean }): void
-  /** The address to open, as what nobody can overlook. */
+  /** The address to open, highlighted. */
   shout(text: string): void
 }
 
 export type CreateVoiceParameters = {
   isVerbose: boolean
-  /** Colours only where it is a terminal that has them, and nobody set `NO_COLOR`. */
+  /** Colours only at a terminal that supports them, unless `NO_COLOR` is set. */
   output: NodeJS.WritableStream
 }
 

@@ -31,7 +31,7 @@ export function createDevManifest(
   }
 }
 
-/** As the enclave has it by default: the smallest majority is enough. */
+/** The enclave's default: the smallest majority. */
 function toPolicy(vkeys: readonly string[]): WitnessPolicy {
   const witnesses = vkeys.map((vkey) => toHex(parseVkey(vkey).publicKey))
   return { witnesses, quorum: Math.floor(witnesses.length / 2) + 1 }
@@ -43,17 +43,17 @@ export type CreateWebConfigParameters = {
   demoUrl: string
   chain: Chain
   manifest: Manifest
-  /** Where the same manifest is on this machine. */
+  /** The file of the same manifest on this machine. */
   manifestFile: string
 }
 
-/** As the file has it, where wei are a string of digits. */
+/** As in the file, where wei are a string of digits. */
 type WebConfigFile = Omit<WebConfig, 'maxFeePerGas'> & { maxFeePerGas: string; trust: Manifest }
 
-/** Here gas costs about 1 gwei. With the SDK's own ceiling each payment would be said to cost up to 0.25 ETH. */
+/** Gas costs about 1 gwei here. With the SDK's default limit the app would show up to 0.25 ETH per payment. */
 const MAX_FEE_PER_GAS = 100_000_000_000n
 
-/** The configuration of the local web app. It trusts this stack alone, and calls it MOCK. */
+/** The configuration of the local web app. It trusts only this stack, and calls it MOCK. */
 export function createWebConfig(parameters: CreateWebConfigParameters): WebConfigFile {
   const { publicUrl, demoUrl, chain, manifest, manifestFile } = parameters
   const { url: rpcUrl, chainId, contract: address } = chain
@@ -64,7 +64,7 @@ export function createWebConfig(parameters: CreateWebConfigParameters): WebConfi
     maxFeePerGas: String(MAX_FEE_PER_GAS),
     chainName: 'Local chain',
     faucetUrl: `${rpcUrl}/faucet`,
-    // The coordinator is its own gateway.
+    // The coordinator is also the gateway.
     ipfsGatewayUrl: publicUrl,
     tokens: [{ chainId, ...TEST_TOKEN }],
     attestations: { chainId, rpcUrl, address },

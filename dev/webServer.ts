@@ -1,5 +1,5 @@
-// The web app, as a process of its own: Vite's server, and the page's configuration, which the supervisor sends when all runs. Beside it,
-// on a port of its own, the site to sign in to.
+// The web app in a separate process: Vite's server, and the page's configuration, which the supervisor sends when everything runs. Also the
+// demo site, on a separate port.
 
 import type { ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
@@ -11,7 +11,7 @@ import type { DemoConfig } from './demo/createDemoApp.ts'
 const ROOT = resolve(import.meta.dirname, '../apps/web')
 const { PORT, DEMO_PORT, CACHE_DIR = '', IS_BUILT } = process.env
 
-/** A page that was open through a restart asks at once: it waits for the rest of the stack rather than show an error. */
+/** Requests during a restart wait for the rest of the stack instead of failing. */
 const configuration = new Promise<{ web: WebConfig; demo: DemoConfig }>((settle) =>
   process.once('message', (message) => settle(message as { web: WebConfig; demo: DemoConfig })),
 )
@@ -28,7 +28,7 @@ function serveConfiguration(): Plugin {
     })
   return {
     name: 'countersign-configuration',
-    // Before whatever the app itself may answer with.
+    // Before the app's own routes.
     enforce: 'pre',
     configureServer: use,
     configurePreviewServer: use,
@@ -38,9 +38,9 @@ function serveConfiguration(): Plugin {
 const app: InlineConfig = {
   root: ROOT,
   configFile: resolve(ROOT, 'vite.config.ts'),
-  // It is TypeScript that Node runs as it is, so nothing has to be bundled first.
+  // Node runs the TypeScript directly, so nothing needs bundling.
   configLoader: 'native',
-  // Not the app's own: two stacks at once would write to it.
+  // Separate from the app's cache, which two stacks would write at once.
   cacheDir: CACHE_DIR,
   clearScreen: false,
 }
@@ -55,21 +55,21 @@ async function startBuilt() {
 async function start() {
   const server = await createServer({
     ...app,
-    // What only a worker imports has to be found too, or the first worker makes Vite bundle again and reload the page.
+    // Includes imports of workers, or the first worker makes Vite bundle again and reload the page.
     optimizeDeps: { entries: ['index.html', 'src/**/*.worker.ts'] },
     server: {
       ...place,
-      // Not the whole checkout: the local root secret lies in it.
+      // Not the whole checkout: it contains the local root secret.
       fs: { allow: [ROOT, resolve(ROOT, '../../packages'), resolve(ROOT, '../../node_modules'), CACHE_DIR] },
     },
     plugins: [serveConfiguration()],
   })
   await server.listen()
-  // All services have started: there is time to compile the first page before it is requested.
+  // All services have started, so the first page can compile before it is requested.
   void configuration.then(() => server.warmupRequest('/src/main.tsx'))
 }
 
-/** The site to sign in to. It is loaded at the first visit: most starts of the stack see none. */
+/** The demo site. It loads at the first visit, because most starts have none. */
 async function startDemo() {
   const load = async () => (await import('./demo/createSite.ts')).createSite((await configuration).demo)
   let site: ReturnType<typeof load> | undefined
@@ -82,7 +82,7 @@ async function startDemo() {
   })
 }
 
-// Vite ends the process on SIGTERM; that is no failure.
+// Vite ends the process on SIGTERM, which is no failure.
 process.exitCode = 0
 try {
   await Promise.all([IS_BUILT === 'true' ? startBuilt() : start(), startDemo()])

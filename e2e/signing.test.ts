@@ -113,15 +113,15 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('Nothing failed, on MOCK evidence')])
     await page.goto(stack.demoUrl)
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByText('Nobody is signed in.').waitFor()
+    await page.getByText('You are not signed in.').waitFor()
     await page.reload()
-    await page.getByText('Nobody is signed in.').waitFor()
+    await page.getByText('You are not signed in.').waitFor()
     // The address that the wallet's sign-in returns to: any page can link to it, and it must sign nothing by itself.
     const posts: string[] = []
     page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
     await page.goto('about:blank')
     await page.goto(`${stack.demoUrl}/#sign-in`, { waitUntil: 'networkidle' })
-    await page.getByText('Nobody is signed in.').waitFor()
+    await page.getByText('You are not signed in.').waitFor()
     expect([page.url(), posts]).toEqual([`${stack.demoUrl}/`, []])
   }, 180_000)
 

@@ -1,6 +1,5 @@
-// Sets up what a command needs, the pinned Node and the dependencies, then runs it:
-//   node scripts/bootstrap.mjs <command> [arguments…]
-// Built-ins only, and nothing newer than Node 20: this runs before anything is installed.
+// Installs the pinned Node and the dependencies if they are missing, then runs a command: node scripts/bootstrap.mjs <command> [arguments…]
+// Uses only built-ins of Node 20, because it runs before anything is installed.
 
 import { constants } from 'node:os'
 import { relative } from 'node:path'
@@ -17,7 +16,7 @@ async function setUp() {
   if (isNodeReady(node) && areDependenciesReady(node)) return node
   await withSetupLock(async (lock) => {
     try {
-      // Asked again under the lock: a set-up that ran meanwhile may have done the work.
+      // Checked again under the lock, because another set-up may have finished in the meantime.
       if (!isNodeReady(node)) await installNode(node, lock)
       if (!areDependenciesReady(node)) await installDependencies(node, lock)
     } catch (error) {
@@ -50,7 +49,7 @@ function explain(error, missing) {
   ].join('\n')
 }
 
-/** Dying of the same signal tells the caller why we ended; as process 1 of a container only the exit code can. */
+/** Exits by the same signal, so that the caller sees why. As process 1 of a container it can only use the exit code. */
 function endBySignal(signal) {
   process.exitCode = 128 + constants.signals[signal]
   process.kill(process.pid, signal)

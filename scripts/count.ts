@@ -19,7 +19,7 @@ const TEST = /\.(?:test|bench)\.tsx?$|\.test-d\.ts$/
 const SUPPORT = /\.fake\.tsx?$|\/test\/|^packages\/testing\//
 const PRODUCT = /^(?:packages|services|apps)\//
 const ENCLAVE = 'services/enclave/src/main.ts'
-/** Only an enclave on simulated silicon loads it: `services/enclave/src/hardware.ts`. */
+/** Loaded only by an enclave with simulated hardware: `services/enclave/src/hardware.ts`. */
 const SIMULATOR = 'packages/attestation/src/simulator/index.ts'
 
 type Kind = 'product' | 'support' | 'tests' | 'trials' | 'tools'
@@ -40,7 +40,7 @@ function toFolder(path: string): string {
 const countLines = (path: string) => readFileSync(join(root, path), 'utf8').split('\n').length - 1
 const sum = (paths: readonly string[]) => paths.reduce((total, path) => total + countLines(path), 0)
 
-/** The enclave's entry, and all that it and its threads load. */
+/** The enclave's entry, and every file that it and its threads load. */
 function findTrusted(isLoaded: (path: string) => boolean = () => true): string[] {
   const imports = Map.groupBy(
     readImports(root).filter(({ isType, to }) => !isType && isLoaded(to)),

@@ -1,5 +1,4 @@
-// Starts an example against `npm run dev`, from the packages as they are in this checkout:
-//   npm run example -- NAME
+// Starts an example against `npm run dev`, with the packages of this checkout: npm run example -- NAME
 
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -24,7 +23,7 @@ npm run dev -- --origin http://localhost:3000
 Example: npm run example -- vite
 Exit codes: those of the example, 2 wrong arguments.`
 
-/** Gives the exit code. At a terminal the kernel sends Ctrl-C to npm too; other signals are passed on. */
+/** Returns the exit code. At a terminal the kernel also sends Ctrl-C to npm; other signals are forwarded. */
 function runNpm(cwd: string, args: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn('npm', args, { cwd, stdio: 'inherit' })

@@ -2,7 +2,7 @@ import { type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Containers give no user namespaces to the sandbox; only our own pages are opened. It must make no calls of its own. */
+/** Containers have no user namespaces for the sandbox, and only our own pages are opened. The other flags stop background requests. */
 export const chromiumArgs = [
   '--no-sandbox',
   '--disable-gpu',
@@ -13,8 +13,8 @@ export const chromiumArgs = [
 ] as const
 
 /**
- * A Chromium for the browser tests: `CHROMIUM_PATH`, or one on PATH, or one from apt where we may install it.
- * A `CHROMIUM_PATH` that does not work is not replaced by another browser: the caller chose it.
+ * A Chromium for the browser tests: `CHROMIUM_PATH`, or one on PATH, or one from apt if we may install it. A `CHROMIUM_PATH` that doesn't
+ * work is an error, because the caller chose it.
  */
 export async function findChromium(env: NodeJS.ProcessEnv, stop: AbortSignal): Promise<string | undefined> {
   if (env.CHROMIUM_PATH) return (await isChromium(env.CHROMIUM_PATH)) ? env.CHROMIUM_PATH : undefined
@@ -32,7 +32,7 @@ async function findOnPath(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   return undefined
 }
 
-/** Asks it, because some distributions put a script there that only says where to get the browser. */
+/** Runs it, because some distributions install a script that only says where to get the browser. */
 async function isChromium(path: string): Promise<boolean> {
   const { code, output } = await run(path, ['--version'], { signal: AbortSignal.timeout(30_000) })
   return code === 0 && /\b(Chromium|Chrome)\b/.test(output)
@@ -43,7 +43,7 @@ function mayInstall(env: NodeJS.ProcessEnv): boolean {
 }
 
 async function installFromApt(env: NodeJS.ProcessEnv, stop: AbortSignal): Promise<void> {
-  console.log('no Chromium found: installing it with apt-get (at most 5 minutes; a failure is no harm)')
+  console.log('no Chromium found: installing it with apt-get (at most 5 minutes; it is optional)')
   const apt = ['-o', 'Acquire::http::Timeout=20', '-o', 'Acquire::https::Timeout=20', '-o', 'Acquire::Retries=1']
   const signal = AbortSignal.any([stop, AbortSignal.timeout(5 * 60_000)])
   const options = { env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, signal }

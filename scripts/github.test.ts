@@ -25,18 +25,18 @@ type Workflow = {
 const names = readdirSync(join(GITHUB, 'workflows'))
 const texts = Object.fromEntries(names.map((name) => [name, read(`workflows/${name}`)]))
 
-/** The rules that a workflow breaks. */
+/** Returns the rules that a workflow breaks. */
 function findFaults(text: string): string[] {
   const { on, permissions, concurrency, jobs } = parse(text) as Workflow
   const faults: string[] = []
   if (JSON.stringify(permissions) !== '{"contents":"read"}') faults.push('its permissions are not read-only')
   if (concurrency === undefined) faults.push('it may run twice at once')
-  // It would run a stranger's code with our secrets.
-  if ('pull_request_target' in on || 'workflow_run' in on) faults.push('strangers start it with our rights')
+  // It would run untrusted code with our secrets.
+  if ('pull_request_target' in on || 'workflow_run' in on) faults.push('anyone can start it with our rights')
   for (const [, action = '', rest = ''] of text.matchAll(/uses:\s*(\S+)(.*)/g)) {
     const isOurs = action.startsWith('./')
-    if (!isOurs && !/^[\w.-]+\/[\w./-]+@[0-9a-f]{40}$/.test(action)) faults.push(`${action} can be moved`)
-    if (!isOurs && !/^ # v\d+\.\d+\.\d+$/.test(rest)) faults.push(`${action} does not say its version`)
+    if (!isOurs && !/^[\w.-]+\/[\w./-]+@[0-9a-f]{40}$/.test(action)) faults.push(`${action} is not pinned`)
+    if (!isOurs && !/^ # v\d+\.\d+\.\d+$/.test(rest)) faults.push(`${action} has no comment with its version`)
   }
   for (const [name, job] of Object.entries(jobs)) {
     const writes = Object.entries(job.permissions ?? {}).filter(([, level]) => level !== 'read' && level !== 'none')
@@ -46,10 +46,11 @@ function findFaults(text: string): string[] {
     for (const { uses, run = '', with: given } of job.steps ?? []) {
       if (uses?.startsWith('actions/checkout@') && given?.['persist-credentials'] !== false)
         faults.push(`${name} keeps credentials`)
-      // The title of a pull request, or the name of a branch, could be a command: expressions belong into `env`, which is quoted.
-      if (/\$\{\{/.test(`${run}${given?.script ?? ''}`)) faults.push(`${name} runs what strangers write`)
-      // Whatever a package brings would publish too.
-      if (writes.length > 0 && /\b(?:npm|npx|corepack|yarn|pnpm)\b/.test(run)) faults.push(`${name} lends its identity`)
+      // The title of a pull request or the name of a branch could contain a command: expressions belong in `env`, which is quoted.
+      if (/\$\{\{/.test(`${run}${given?.script ?? ''}`)) faults.push(`${name} runs untrusted text`)
+      // A package's scripts could publish too.
+      if (writes.length > 0 && /\b(?:npm|npx|corepack|yarn|pnpm)\b/.test(run))
+        faults.push(`${name} gives its identity to a package`)
     }
   }
   const runs = Object.values(jobs).flatMap(({ uses, steps = [] }) => [uses, ...steps.map(({ run }) => run)])
@@ -61,16 +62,16 @@ function findFaults(text: string): string[] {
 }
 
 describe('workflows', () => {
-  test.each(Object.entries(texts))('%s keeps our rules', (_, text) => {
+  test.each(Object.entries(texts))('%s follows our rules', (_, text) => {
     expect(findFaults(text)).toEqual([])
   })
 
-  test('the tests run on both machines that we support', () => {
+  test('tests run on both supported architectures', () => {
     expect(texts['test.yml']).toContain('runner: ubuntu-24.04,')
     expect(texts['test.yml']).toContain('runner: ubuntu-24.04-arm,')
   })
 
-  test('a release waits for the tests, is of a commit on main, and publishes under the pinned Node', () => {
+  test('a release waits for the tests, is from a commit on main, and publishes with the pinned Node', () => {
     const { jobs } = parse(texts['release.yml'] ?? '') as { jobs: { pack: Job; publish: Job & { needs: string[] } } }
     expect(jobs.publish.needs).toEqual(['test', 'pack'])
     expect(jobs.pack.steps?.map(({ run }) => run)).toContain('git merge-base --is-ancestor "$GITHUB_SHA" origin/main')
@@ -81,7 +82,7 @@ describe('workflows', () => {
 })
 
 describe('templates', () => {
-  test('every form asks for no secrets and has unique ids', () => {
+  test('every form warns against secrets and has unique ids', () => {
     for (const name of ['bug.yml', 'feature.yml']) {
       const { body } = parse(read(`ISSUE_TEMPLATE/${name}`)) as {
         body: { id?: string; type: string; attributes: { value?: string } }[]
@@ -92,23 +93,23 @@ describe('templates', () => {
     }
   })
 
-  test('vulnerabilities are sent elsewhere', () => {
+  test('vulnerabilities are reported privately', () => {
     const { blank_issues_enabled, contact_links } = parse(read('ISSUE_TEMPLATE/config.yml'))
     expect(blank_issues_enabled).toBe(false)
     expect(contact_links[0].url).toMatch(/\/security\/advisories\/new$/)
   })
 
-  test('a path has one owner: GitHub asks for any of several', () => {
+  test('each path has one owner, because GitHub accepts a review from any of several', () => {
     const lines = read('CODEOWNERS').split('\n')
     expect(lines.filter((line) => !line.startsWith('#') && line.split(/\s+@/).length > 2)).toEqual([])
   })
 
-  test('owners are of paths that exist', () => {
+  test('owners have existing paths', () => {
     const paths = [...read('CODEOWNERS').matchAll(/^\/(\S+)/gm)].map(([, path = '']) => path.replace(/\*$/, '.mjs'))
     expect(paths.filter((path) => !existsSync(join(GITHUB, '..', path)))).toEqual([])
   })
 
-  test('updates wait, and those of actions are pinned by hash', () => {
+  test('updates wait, and actions are pinned by hash', () => {
     const renovate = JSON.parse(read('renovate.json'))
     expect(renovate).toMatchObject({
       minimumReleaseAge: '14 days',

@@ -7,11 +7,11 @@ import { describe, expect, test } from 'vitest'
 const ROOT = join(import.meta.dirname, '..')
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 
-/** What is no program of ours has the help of the tool that it is. */
+/** Programs of others, with their own help. */
 const TOOLS = new Set(['format', 'build', 'build:web', 'npm'])
-/** It gives what it does not know to vitest. */
+/** They pass unknown options to vitest. */
 const RUNNERS = new Set(['test', 'test:all', 'check', 'e2e'])
-/** A script that verifies whatever it is handed tells wrong arguments from a receipt that fails by another code, in its help. */
+/** `verify` has another exit code for wrong arguments, because its codes describe receipts. Its help lists them. */
 const UNKNOWN_CODES: Readonly<Record<string, number>> = { verify: 4 }
 
 const programs = Object.entries(scripts)
@@ -22,12 +22,12 @@ const programs = Object.entries(scripts)
     return { name, main, args: args.split(' ').filter((word) => word !== '') }
   })
 
-/** As `npm run` starts it, but in a thread of this process: that takes half the time. */
+/** Like `npm run`, but in a thread of this process, which takes half the time. */
 async function run(main: string, argv: readonly string[]) {
   const worker = new Worker(join(ROOT, main), {
     argv: [...argv],
     execArgv: ['-C', 'source'],
-    // With it they load in half the time.
+    // The cache halves the loading time.
     env: { ...process.env, NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/countersign') },
     stdout: true,
     stderr: true,
@@ -47,26 +47,23 @@ function importsPackage(path: string): boolean {
 }
 
 describe('npm run', () => {
-  test('a program that imports our packages runs from their source: a fresh checkout has nothing built', () => {
+  test('programs that import our packages run from source: a fresh checkout has no build', () => {
     const wrong = programs.filter(
       ({ name, main }) => !scripts[name]?.includes(' -C source ') && importsPackage(join(ROOT, main)),
     )
     expect(wrong.map(({ name }) => name)).toEqual([])
   })
 
-  test.each(programs)(
-    '$name -- --help: how to use it, its options and an example, and nothing is done',
-    async (program) => {
-      const { stdout, stderr, code } = await run(program.main, [...program.args, '--help'])
-      expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
-      expect(stdout).toMatch(/^usage: npm|^Usage$/m)
-      expect(stdout).toMatch(/^ {2}(?:-h, )?--help\b/m)
-      expect(stdout).toMatch(/^Examples?\b/m)
-    },
-  )
+  test.each(programs)('$name -- --help prints the usage, options and an example, and does nothing', async (program) => {
+    const { stdout, stderr, code } = await run(program.main, [...program.args, '--help'])
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
+    expect(stdout).toMatch(/^usage: npm|^Usage$/m)
+    expect(stdout).toMatch(/^ {2}(?:-h, )?--help\b/m)
+    expect(stdout).toMatch(/^Examples?\b/m)
+  })
 
   test.each(programs.filter(({ name }) => !RUNNERS.has(name)))(
-    '$name -- --no-such-option: said, with a hint, and 2',
+    '$name -- --no-such-option is rejected with a hint and exits with 2',
     async ({ name, main, args }) => {
       const { stdout, stderr, code } = await run(main, [...args, '--no-such-option'])
       expect({ stdout, code }).toEqual({ stdout: '', code: UNKNOWN_CODES[name] ?? 2 })

@@ -17,7 +17,7 @@ const env = { ...process.env, OFF_CHAIN_MESSAGES: values.messages }
 const child = spawn('vitest', ['run', 'services/coordinator/src/offChain.test.ts'], { stdio: 'inherit', env })
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
-    // At a terminal the kernel has sent Ctrl-C to the child already.
+    // At a terminal the kernel has already sent Ctrl-C to the child.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
   })
 }

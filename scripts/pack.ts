@@ -1,5 +1,4 @@
-// Packs every package that is to be published:
-//   npm run pack -- FOLDER
+// Packs every published package: npm run pack -- FOLDER
 
 import { resolve } from 'node:path'
 import { packAll } from './packages/packAll.ts'
@@ -18,6 +17,6 @@ Exit codes: 0 packed, 1 it failed, 2 wrong arguments.`
 const root = resolve(import.meta.dirname, '..')
 const [folder, ...rest] = readArguments({}, USAGE, { takesPositionals: true }).positionals
 if (folder === undefined || rest.length > 0) refuseArguments('Name one folder.', USAGE)
-// npm starts scripts in the checkout; the folder is meant from where the command was typed.
+// npm starts scripts in the checkout, but FOLDER is relative to the user's folder.
 const target = resolve(process.env.INIT_CWD ?? '.', folder)
 for (const { tarball } of await packAll(root, { packages: readPublished(root), folder: target })) console.log(tarball)

@@ -1,10 +1,10 @@
-// Builds the package in this folder before npm packs it: `prepack` of every published package.
+// Builds the package in this folder before npm packs it. Every published package uses it as `prepack`.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What an earlier build made from a source that is gone would be published with the rest. */
+/** Deletes earlier output, which would otherwise be published too. */
 function removeStale(): void {
   if (!existsSync('dist')) return
   for (const path of readdirSync('dist', { recursive: true, encoding: 'utf8' })) {

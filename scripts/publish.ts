@@ -1,6 +1,5 @@
-// Publishes tarballs that `npm run release -- --out FOLDER` has checked:
-//   node scripts/publish.ts FOLDER
-// Nothing but Node and this repository runs here, no package and no tool: it has the right to publish.
+// Publishes tarballs that `npm run release -- --out FOLDER` has checked: node scripts/publish.ts FOLDER It may publish, so it runs no
+// packages or tools except Node and this repository.
 
 import { resolve } from 'node:path'
 import { findTarballs } from './packages/findTarballs.ts'

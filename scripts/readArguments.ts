@@ -2,8 +2,8 @@ import type { ParseArgsOptionsConfig } from 'node:util'
 import { type ParsedArguments, parseArguments } from '@countersign/service'
 
 /**
- * What the command line of a script says. After `--help` the process ends here with 0; for an option that is not known, or has no
- * value, with 2: the reason and the usage are printed.
+ * Parses the command line of a script. Prints the usage and exits with 0 after `--help`, and with 2 after an unknown option or a missing
+ * value.
  */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
   options: Options,
@@ -17,7 +17,7 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
   return process.exit(0)
 }
 
-/** For what is well formed and still cannot be meant. */
+/** Rejects arguments that are well formed but not valid. */
 export function refuseArguments(fault: string, usage: string): never {
   console.error(`${fault}\n\n${usage}`)
   return process.exit(2)

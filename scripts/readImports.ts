@@ -6,7 +6,7 @@ import { parseSync } from 'vite'
 export type Import = {
   from: string
   to: string
-  /** All that it imports are types. */
+  /** It imports only types. */
   isType: boolean
 }
 
@@ -14,12 +14,12 @@ export type Import = {
 type Node = { type: string; [member: string]: unknown }
 
 const SOURCE = '**/*.{ts,tsx,mts,mjs}'
-/** Of other people, or generated. */
+/** Installed or generated files. */
 const LEFT_OUT = new Set(['node_modules', 'dist'])
 
 /**
- * Every import between source files under a root: of values and of types, re-exports, and `import('…')` with a constant text. Names
- * of packages of the repository lead to the file under their `source` condition, as they do in tests.
+ * Every import between source files under a root: of values and types, re-exports, and `import('…')` with a literal. Names of the
+ * repository's packages lead to the file under their `source` condition, as in tests.
  */
 export function readImports(root: string): Import[] {
   const exclude = (path: string) => LEFT_OUT.has(posix.basename(path)) || /(?:^|\/)\.[^/.]/.test(path)
@@ -37,7 +37,7 @@ export function readImports(root: string): Import[] {
   return imports
 }
 
-/** The source file behind each name that a package of the repository can be imported by. */
+/** The source file for each import name of the repository's packages. */
 function readPackages(root: string, exclude: (path: string) => boolean): Map<string, string> {
   const entries = new Map<string, string>()
   for (const path of globSync('**/package.json', { cwd: root, exclude })) {
@@ -83,7 +83,7 @@ const IMPORTING = new Set([
   'TSImportType',
 ])
 
-/** The constant text that a node imports from, if it imports. */
+/** The literal that a node imports from, if it imports. */
 function toSpecifier(node: Node): string | undefined {
   if (!IMPORTING.has(node.type)) return undefined
   const { value } = (node.source ?? {}) as { value?: unknown }

@@ -1,8 +1,8 @@
 import { readArguments, refuseArguments } from './readArguments.ts'
 
 /**
- * What the command line of a fuzzer says: how many inputs, and the seed that chooses them. The process ends here after `--help`, and,
- * with 2, for wrong arguments.
+ * Parses the command line of a fuzzer: the number of inputs, and the seed that chooses them. Exits after `--help`, and with 2 after wrong
+ * arguments.
  */
 export function readRunsAndSeed(
   usage: string,

@@ -1,5 +1,4 @@
-// Checks and packs what is to be published, and publishes it if asked to:
-//   npm run release -- --help
+// Checks and packs the published packages, and publishes them on request: npm run release -- --help
 
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -43,7 +42,7 @@ function checkManifests(): boolean {
   return faults.length === 0
 }
 
-/** Does what package.json says lead to files, and do types and code resolve to each other? Only modules are published. */
+/** Checks that the paths in package.json lead to files, and that types and code resolve to each other. Only modules are published. */
 async function lint({ tarball }: Packed): Promise<boolean> {
   const commands = [
     ['publint', 'run', tarball, '--strict'],

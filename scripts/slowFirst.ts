@@ -12,14 +12,14 @@ const SLOW = [
 ]
 
 /**
- * Slow files first, so that no worker begins one when the others have nothing left. By itself vitest knows durations from earlier runs
- * only, and a fresh clone had none.
+ * Slow files first, so that no worker starts one after the others have finished. By default vitest only knows durations of earlier runs, and
+ * a fresh checkout has none.
  */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const root = this.ctx.config.root
     const rank = ({ moduleId, project }: TestSpecification) => {
-      // Together, at the end: their workers go from file to file, but only while the next file is of their kind.
+      // Together, at the end: a worker continues with the next file only if it is of the same kind.
       if (!project.config.isolate) return SLOW.length
       const path = relative(root, moduleId)
       const index = SLOW.findIndex((pattern) => pattern.test(path))

@@ -17,7 +17,7 @@ tests. npm run e2e runs only the end-to-end tests. test:all and e2e need a Chrom
 Example: npm run check -- packages/protocol
 Exit codes: 0 all passed, 1 otherwise.`
 
-// Vitest would print its help, after minutes of the other steps.
+// Otherwise vitest would print its help after minutes of other steps.
 if (process.argv.some((argument) => argument === '--help' || argument === '-h')) {
   console.log(USAGE)
   process.exit(0)
@@ -25,7 +25,7 @@ if (process.argv.some((argument) => argument === '--help' || argument === '-h'))
 
 type Command = [string, ...string[]]
 
-/** Where a step runs beside others, its commands print to `write`. */
+/** If steps run at the same time, their commands print to `write`. */
 type Step = { name: string; run: (write?: Write) => Promise<boolean> }
 type Write = (text: string) => void
 
@@ -38,13 +38,13 @@ const isAll = process.argv.includes('--all')
 const vitestArguments = process.argv.slice(2).filter((argument) => !['--check', '--e2e', '--all'].includes(argument))
 const isShort = !isAll && !isEndToEnd && vitestArguments.length === 0
 
-// A log file should be readable; `biome ci` colours its output there unless told not to.
+// `biome ci` colours its output also in a log file unless this is set.
 const isPlain = !process.stdout.isTTY && !process.env.FORCE_COLOR
 if (isPlain) process.env.NO_COLOR = '1'
 
 const toStep = (name: string, ...commands: Command[]): Step => ({ name, run: (write) => runAll(commands, write) })
 
-/** The steps of a stage run at the same time, and a stage when all before it has passed. */
+/** The steps of a stage run at the same time. A stage starts when all earlier stages have passed. */
 const checks = [
   toStep('format and lint', ['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']),
   toStep('types', ['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']),
@@ -80,7 +80,7 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
   process.on(signal, () => {
     stoppedBy = signal
     stop.abort()
-    // At a terminal the kernel has sent Ctrl-C to the children already.
+    // At a terminal the kernel has already sent Ctrl-C to the children.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) for (const child of running) child.kill(signal)
   })
 }

@@ -28,7 +28,7 @@ const root = join(import.meta.dirname, '..')
 async function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<number> {
   const child = spawn(command, args, { cwd, env, stdio: 'inherit' })
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
-    // At a terminal the kernel has sent Ctrl-C to the child already.
+    // At a terminal the kernel has already sent Ctrl-C to the child.
     process.on(signal, () => (signal !== 'SIGINT' || !process.stdin.isTTY) && child.kill(signal))
   }
   const [code] = await once(child, 'close')

@@ -11,7 +11,7 @@ const account = privateKeyToAccount(generatePrivateKey())
 const other = privateKeyToAccount(generatePrivateKey())
 const config = { origin: ORIGIN, webUrl: 'http://localhost:5173', apiBaseUrl: 'http://api', chainId: 31337, rpcUrl: '' }
 
-/** The site, with a clock that is moved by hand and a chain on which no wallet is a contract. */
+/** The site, with a manual clock and a chain without contract wallets. */
 function openSite() {
   let now = Date.parse('2026-03-10T12:00:00Z')
   let count = 0
@@ -43,7 +43,7 @@ function openSite() {
       const { nonce } = (await answer.json()) as { nonce: string }
       return { nonce, cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' }
     },
-    /** What an honest page sends, but for what is changed. */
+    /** The body of an honest page, with changes. */
     async sign(nonce: string, changes: Partial<SiweMessage> = {}, signer = account) {
       const message = createSiweMessage({
         address: account.address,
@@ -70,7 +70,7 @@ async function refusalOf(answer: Response) {
 }
 
 describe('signing in to the site', () => {
-  test('with a message of its own number, for it, signed by the account that it names: a session, until it is ended', async () => {
+  test('a valid message with the current number creates a session, until sign-out', async () => {
     const site = openSite()
     const { nonce, cookie } = await site.getNonce()
     const answer = await site.post('/sign-in', { body: await site.sign(nonce), cookie })
@@ -87,49 +87,49 @@ describe('signing in to the site', () => {
   const MINUTE_MS = 60_000
   const at = (minutes: number) => new Date(Date.parse('2026-03-10T12:00:00Z') + minutes * MINUTE_MS)
   test.each<[string, Partial<SiweMessage>, string]>([
-    ['another number', { nonce: 'another1' }, 'of another sign-in'],
+    ['another number', { nonce: 'another1' }, 'for another sign-in'],
     ['another domain', { domain: 'evil.example' }, 'for another site'],
     ['another URI', { uri: 'http://localhost:5173' }, 'for another site'],
     ['another chain', { chainId: 1 }, 'for another chain'],
-    ['a time that is over', { expirationTime: at(0) }, 'has expired'],
-    ['a time that has not come', { notBefore: at(1) }, 'not signed'],
-    ['another address', { address: other.address }, 'not signed by the account'],
-  ])('%s is refused', async (_, changes, reason) => {
+    ['an expired time', { expirationTime: at(0) }, 'has expired'],
+    ['a future time', { notBefore: at(1) }, 'did not sign it'],
+    ['another address', { address: other.address }, 'did not sign it'],
+  ])('rejects %s', async (_, changes, reason) => {
     const site = openSite()
     const { nonce, cookie } = await site.getNonce()
     const answer = await site.post('/sign-in', { body: await site.sign(nonce, changes), cookie })
     expect(await refusalOf(answer)).toEqual([401, expect.stringContaining(reason)])
   })
 
-  test('a message that never expires is refused', async () => {
+  test('rejects a message that never expires', async () => {
     const site = openSite()
     const { nonce, cookie } = await site.getNonce()
     const { message } = await site.sign(nonce)
     const endless = message.replace(/\nExpiration Time: .*/, '')
     const signature = await account.signMessage({ message: endless })
     const answer = await site.post('/sign-in', { body: { message: endless, signature }, cookie })
-    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining('never does')])
+    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining('no expiry')])
   })
 
-  test('a second time, by the same browser or by another, is refused; so is one after a failed try', async () => {
+  test('rejects a second use, by the same browser or another, also after a failed try', async () => {
     const site = openSite()
     const { nonce, cookie } = await site.getNonce()
     const body = await site.sign(nonce)
     expect((await site.post('/sign-in', { body, cookie })).status).toBe(200)
     expect(await refusalOf(await site.post('/sign-in', { body, cookie }))).toEqual([
       401,
-      expect.stringContaining('used already'),
+      expect.stringContaining('already used'),
     ])
     const next = await site.getNonce()
     expect(await refusalOf(await site.post('/sign-in', { body, cookie: next.cookie }))).toEqual([
       401,
-      expect.stringContaining('of another sign-in'),
+      expect.stringContaining('for another sign-in'),
     ])
     const late = await site.post('/sign-in', { body: await site.sign(next.nonce), cookie: next.cookie })
-    expect(await refusalOf(late)).toEqual([401, expect.stringContaining('used already')])
+    expect(await refusalOf(late)).toEqual([401, expect.stringContaining('already used')])
   })
 
-  test('a number that another browser was given is worth nothing in this one', async () => {
+  test('rejects a number that another browser got', async () => {
     const site = openSite()
     const { nonce } = await site.getNonce()
     for (const cookie of ['', (await site.getNonce()).cookie]) {
@@ -137,54 +137,54 @@ describe('signing in to the site', () => {
     }
   })
 
-  test('a number is good for five minutes', async () => {
+  test('a number expires after five minutes', async () => {
     const site = openSite()
     const { nonce, cookie } = await site.getNonce()
     site.wait(5 * MINUTE_MS)
     const answer = await site.post('/sign-in', { body: await site.sign(nonce), cookie })
-    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining('too long ago')])
+    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining('has expired')])
   })
 
   test.each<[string, (body: { message: string; signature: string }) => unknown]>([
     ['no JSON', () => '{'],
     ['no message', ({ signature }) => ({ signature })],
     ['no signature', ({ message }) => ({ message })],
-    ['a signature that is no hex', ({ message }) => ({ message, signature: '0xzz' })],
+    ['a signature that is not hex', ({ message }) => ({ message, signature: '0xzz' })],
     ['a line after it', ({ message, signature }) => ({ message: `${message}\nAll my tokens`, signature })],
-  ])('%s is refused', async (_, spoil) => {
+  ])('rejects %s', async (_, spoil) => {
     const site = openSite()
     const { nonce, cookie } = await site.getNonce()
     const answer = await site.post('/sign-in', { body: spoil(await site.sign(nonce)), cookie })
     expect(await refusalOf(answer)).toEqual([401, expect.any(String)])
   })
 
-  test('too long a body is refused before it is read', async () => {
+  test('rejects a body that is too long before reading it', async () => {
     const site = openSite()
     const { cookie } = await site.getNonce()
     const answer = await site.post('/sign-in', { body: { message: 'x'.repeat(9_000) }, cookie })
     expect(answer.status).toBe(413)
   })
 
-  test.each(['/nonce', '/sign-in', '/sign-out'])('a page of another site may not ask for %s', async (path) => {
+  test.each(['/nonce', '/sign-in', '/sign-out'])('rejects %s from a page of another site', async (path) => {
     const site = openSite()
     for (const origin of ['http://localhost:5173', 'null', '']) {
       expect((await site.post(path, { origin })).status).toBe(403)
     }
   })
 
-  test('the page is shown in no frame: a visitor must see what a click signs', async () => {
+  test("pages can't be framed: visitors must see what a click signs", async () => {
     const answer = await openSite().get('/')
     expect([await answer.text(), answer.headers.get('x-frame-options')]).toEqual(['page', 'DENY'])
   })
 
-  test('a slug that is none is no link', async () => {
+  test('an invalid slug becomes no link', async () => {
     const site = openSite()
     const { nonce, cookie } = await site.getNonce()
     const answer = await site.post('/sign-in', { body: { ...(await site.sign(nonce)), slug: '../evil' }, cookie })
     expect(await answer.json()).not.toHaveProperty('slug')
   })
 
-  test('visitors who never come back do not fill the memory: the oldest numbers are dropped', async () => {
+  test("drops the oldest numbers, so that abandoned visits don't fill the memory", async () => {
     const site = openSite()
     const first = await site.getNonce()
     for (let index = 0; index < 1_000; index++) await site.getNonce()

@@ -4,17 +4,17 @@ import { bodyLimit } from 'hono/body-limit'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { type RelyingParty, SignInError } from './relyingParty.ts'
 
-/** What the page has to know. */
+/** The page's settings. */
 export type DemoConfig = { origin: string; webUrl: string; apiBaseUrl: string; chainId: number; rpcUrl: string }
 
 export type DemoApp = {
   config: DemoConfig
   party: RelyingParty
-  /** A file of the page by its path; undefined where there is none. */
+  /** A file of the page by its path, or undefined. */
   getFile(path: string): Promise<{ type: string; body: string } | undefined>
 }
 
-/** Browsers send cookies of `localhost` to all of its ports, so the names say whose they are. */
+/** Browsers send cookies of `localhost` to all ports, so the names include the site's. */
 const NONCE = 'demo_nonce'
 const SESSION = 'demo_session'
 const OWN = { httpOnly: true, sameSite: 'Strict', path: '/' } as const
@@ -22,7 +22,7 @@ const MAX_BYTES = 8 * 1024
 
 const refuseLong = bodyLimit({
   maxSize: MAX_BYTES,
-  onError: (c) => c.json({ error: 'That is too long.' }, 413),
+  onError: (c) => c.json({ error: 'The request is too long.' }, 413),
 })
 
 /** The server of the site. It does not listen. */
@@ -34,7 +34,7 @@ export function createDemoApp({ config, party, getFile }: DemoApp): Hono {
   })
   // A page of another site must not sign a visitor in or out.
   app.post('*', refuseLong, async (c, next) => {
-    if (c.req.header('origin') !== config.origin) return c.json({ error: 'Only pages of this site may ask.' }, 403)
+    if (c.req.header('origin') !== config.origin) return c.json({ error: 'Only pages of this site may call.' }, 403)
     return next()
   })
 

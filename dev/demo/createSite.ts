@@ -10,7 +10,7 @@ const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 't
 
 type Files = ReadonlyMap<string, string>
 
-/** The site that people sign in to with their wallet, with its page, and a node for wallets that are contracts. */
+/** The demo site with its page, and a node for contract wallets. */
 export function createSite(config: DemoConfig): Hono {
   const client = createPublicClient({ transport: http(config.rpcUrl) })
   const party = createRelyingParty(
@@ -23,7 +23,7 @@ export function createSite(config: DemoConfig): Hono {
   )
   let built: Promise<Files> | undefined
   async function getFile(path: string) {
-    // At the first visit: most starts of the stack see none.
+    // At the first visit, because most starts have none.
     built ??= buildPage()
     const body = (await built).get(path)
     const type = TYPES[path.split('.').at(-1) as keyof typeof TYPES]

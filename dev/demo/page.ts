@@ -6,7 +6,7 @@ import type { DemoConfig } from './createDemoApp.ts'
 import type { SignedIn } from './relyingParty.ts'
 
 const SIGN_IN_MS = 5 * 60_000
-/** In the tab's own storage while the visitor is away to sign in to the wallet. */
+/** Stored for the tab while the visitor signs in to the wallet. */
 const AWAY = 'demo-away'
 
 const find = (id: string) => document.getElementById(id) as HTMLElement
@@ -14,7 +14,7 @@ const config = await ask<DemoConfig>('GET', '/config')
 const client = new ServiceClient(config)
 let slug: string | undefined
 const provider = createEip1193Provider(client, {
-  // The wallet's own sign-in, from which the visitor comes back here.
+  // The wallet's own sign-in, which returns the visitor here.
   onLogin: () => {
     window.sessionStorage.setItem(AWAY, 'yes')
     return leaveTo(client.loginUrl({ returnTo: `${config.origin}/#sign-in` }))
@@ -24,7 +24,7 @@ const provider = createEip1193Provider(client, {
   },
 })
 
-/** As any site does it with any wallet: number, message, signature, and the server judges. */
+/** The usual flow of a site: number, message, signature, and a check on the server. */
 async function signIn() {
   const [account] = await provider.request({ method: 'eth_requestAccounts' })
   if (account === undefined) throw new Error('The wallet has no account.')
@@ -47,7 +47,7 @@ async function signIn() {
 function show(signedIn: SignedIn | null) {
   find('state').textContent =
     signedIn === null
-      ? 'Nobody is signed in.'
+      ? 'You are not signed in.'
       : `Signed in as ${signedIn.address} at ${new Date(signedIn.signedInAt).toLocaleString()}.`
   find('actions').replaceChildren(
     signedIn === null
@@ -89,7 +89,7 @@ async function run(act: () => Promise<void>, button?: HTMLButtonElement) {
   }
 }
 
-/** The page is going: the request that waits for the account must not go on. */
+/** The page is unloading: the request that waits for the account must stop. */
 function leaveTo(url: string): Promise<never> {
   window.location.assign(url)
   return new Promise(() => {})
@@ -107,8 +107,8 @@ async function ask<Answer>(method: 'GET' | 'POST', path: string, body?: object):
 }
 
 show(await ask<SignedIn | null>('GET', '/me'))
-// Back from the wallet's sign-in. Any other page can have a link to this address, which must sign nothing: only this page can have
-// left the mark. A sign-in that was cancelled must not begin again by itself.
+// The visitor is back from the wallet's sign-in. Only this page can have set the mark: a link from another page must sign nothing. A
+// cancelled sign-in must not start again.
 const { hash, search } = window.location
 if (hash === '#sign-in') {
   window.history.replaceState(null, '', '/')

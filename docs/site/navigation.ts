@@ -31,7 +31,7 @@ const GROUPS: readonly [title: string, lead: string, files: readonly string[]][]
     'Check a proof without trusting the service.',
     ['check-a-proof', 'monitor', 'by-hand'].map((name) => `docs/verify/${name}.md`),
   ],
-  ['Security model', 'Who is trusted with what.', ['docs/security-model.md']],
+  ['Security model', 'The parties, and what each can do.', ['docs/security-model.md']],
   [
     'Reference',
     'Settings, errors, formats and terms.',

@@ -1,4 +1,4 @@
-/** A failure that its message explains in full; it is shown without a stack trace. */
+/** An error whose message is complete. It is shown without a stack trace. */
 export class SetupError extends Error {
   name = 'SetupError'
 }

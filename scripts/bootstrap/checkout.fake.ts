@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/* The set-up script in a checkout of its own, with a npm that does as it is told. Nothing is downloaded. */
+/* The set-up script in a separate checkout, with a fake npm. Downloads nothing. */
 
-/** Told by STUB what to do: several words for several runs, the last for all others. */
+/** STUB chooses the fake's behaviour: one word per run, and the last word for all further runs. */
 export const STUB_NPM = `
 const { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync, chmodSync } = require('node:fs')
 const { dirname, join } = require('node:path')
@@ -55,7 +55,7 @@ const RUNNING_MAJOR = Number.parseInt(process.versions.node, 10)
 type Env = Record<string, string>
 type Call = { args: string[]; cwd: string; pid: number; settings: Env }
 
-/** A checkout whose pinned Node is the running one, unless `pinned` says otherwise, with two packages to install. */
+/** A checkout with two packages to install. Its pinned Node is the running one unless `pinned` is set. */
 export function createCheckout({
   pinned = RUNNING_MAJOR,
   platforms = ['linux-arm64', 'linux-x64'],

@@ -14,7 +14,7 @@ export function areDependenciesReady(node) {
   return readFileSync(stampFile, 'utf8') === toStamp(node)
 }
 
-/** What an install depends on. npm writes its hidden lockfile on every install, so its time shows one run by hand. */
+/** The inputs of an install. npm writes its hidden lockfile on every install, so the file's time reveals manual runs. */
 function toStamp(node) {
   const lockHash = createHash('sha256').update(readFileSync(lockfile)).digest('hex')
   const { platform, arch } = process
@@ -30,15 +30,15 @@ export async function installDependencies(node, lock) {
   const findMissing = () => expected.filter((entry) => !isInstalled(entry)).map(toName)
   const progress = { total: expected.length, countArrived: () => expected.filter(isThere).length }
   const options = { node: node.path, cwd: root, lock, label: 'Installing dependencies', progress, findMissing }
-  // Not `npm ci`: the lockfile lists the natives of the platforms we support and no others, which ci refuses.
+  // Not `npm ci`: it rejects our lockfile, which lists only the native packages of supported platforms.
   const install = ['install', '--no-save', '--include=dev', '--include=optional', '--ignore-scripts']
   try {
-    // With every package there npm has only to look it over, which must work without a network.
+    // If every package is there, npm only checks them, which must work without a network.
     if (findMissing().length > 0 || !(await succeeds(runNpm([...install, '--offline'], options)))) {
       await runNpm(install, options)
     }
   } catch (error) {
-    // npm that was cut short leaves a mess, which the mark tells the next set-up.
+    // The mark tells the next set-up that an interrupted npm left incomplete packages.
     if (error instanceof NpmError && error.isTidy) rmSync(installingMark, { force: true })
     throw error
   }
@@ -60,18 +60,18 @@ function toName({ path }) {
   return path.replace(/^.*node_modules\//, '')
 }
 
-/** npm does not repair half-extracted packages, so after an interruption nothing of node_modules can be kept. */
+/** npm doesn't repair half-extracted packages, so after an interruption node_modules is deleted. */
 function wipeInterruptedInstall() {
   const cutShort = existsSync(installingMark) || (existsSync(nodeModules) && !existsSync(hiddenLockfile))
   if (!cutShort) return
-  console.error('An earlier install was interrupted; starting afresh.')
+  console.error('An earlier install was interrupted; starting over.')
   const folders = readLockEntries().map(({ path }) => path.match(/^.*?node_modules(?=\/)/)?.[0])
   for (const folder of new Set(folders)) if (folder) rmSync(join(root, folder), { recursive: true, force: true })
 }
 
 /**
- * The lockfile's packages that must be here. An optional one counts when it names the machines it is for and this is
- * one; without that, it may belong to a package for other machines, which npm rightly leaves out.
+ * The packages of the lockfile that must be installed. An optional package counts only if it names its platforms and this is one of them.
+ * Otherwise it may belong to another platform, and npm skips it.
  */
 export function expectedPackages() {
   return readLockEntries().filter((entry) => {

@@ -4,7 +4,7 @@ import { lockFile, setupFolder } from './paths.mjs'
 
 const timeLimitMs = Number(process.env.COUNTERSIGN_SETUP_TIMEOUT_S || 15 * 60) * 1000
 
-/** Runs `work` while holding the lock: two installs into one node_modules would tear it apart. */
+/** Runs `work` while holding the lock: two concurrent installs would corrupt node_modules. */
 export async function withSetupLock(work) {
   mkdirSync(setupFolder, { recursive: true })
   let isAnnounced = false
@@ -34,7 +34,7 @@ function tryToTake() {
   }
 }
 
-/** npm outlives a set-up that was killed with -9 and goes on writing, so the lock holds until it has ended too. */
+/** After kill -9 of a set-up its npm continues to write, so the lock lasts until npm ends too. */
 function addProcess(pid) {
   appendFileSync(lockFile, `${pid}\n`)
 }
@@ -50,9 +50,9 @@ function readHolder(file = lockFile) {
 }
 
 function isAbandoned({ pids, ageMs }) {
-  // Between its creation and its first line a lock is empty.
+  // A lock is empty between its creation and its first line.
   if (pids.length === 0) return ageMs > 5_000
-  // The age guards against a pid that another program got after a restart of the machine.
+  // After a restart of the machine another program may have the pid, so an old lock doesn't count.
   return !pids.some(isAlive) || ageMs > timeLimitMs + 60_000
 }
 
@@ -65,7 +65,7 @@ function isAlive(pid) {
   }
 }
 
-/** By renaming: of two that found the same dead lock, the slower must not remove the lock the quicker has just taken. */
+/** Renames first: if two processes find the same dead lock, the slower one must not remove the new lock of the faster one. */
 function drop(holder) {
   const aside = `${lockFile}.${process.pid}`
   try {

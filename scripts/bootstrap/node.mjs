@@ -7,9 +7,9 @@ import { isGlibc } from './platform.mjs'
 import { SetupError } from './SetupError.mjs'
 
 /**
- * The Node to use: the running one if its major is the pinned one, else the one in `scripts/runtime/`. That is a project of its
- * own because the dependencies must be installed under it: npm under Node 20 leaves out native packages that want a
- * newer Node, with exit code 0.
+ * The Node to use: the running one if it has the pinned major version, otherwise the one in `scripts/runtime/`. That folder is a separate
+ * project, because the dependencies must be installed under this Node: npm under Node 20 skips native packages that need a newer Node, and
+ * still exits with 0.
  */
 export function chooseNode() {
   const name = `node-${process.platform}-${process.arch}`
@@ -24,7 +24,7 @@ export function chooseNode() {
 
 export function isNodeReady(node) {
   if (!node.bundled) return true
-  // npm ci empties node_modules first and writes this file last: where it is, the install was not cut short.
+  // npm ci empties node_modules first and writes this file last, so it proves a complete install.
   const installed = readJson(join(runtime, 'node_modules', '.package-lock.json'))
   return installed?.packages[`node_modules/${node.bundled}`]?.version === node.version && existsSync(node.path)
 }
@@ -33,7 +33,7 @@ export async function installNode(node, lock) {
   if (process.platform === 'linux' && !isGlibc()) throw new SetupError(explainUnsupported(node.major))
   const label = `Installing Node ${node.version}`
   const findMissing = () => (isNodeReady(node) ? [] : [node.bundled])
-  // The Node of each platform is an optional package, which the user's settings of npm may leave out.
+  // The Node of each platform is an optional package, which the user's npm settings may exclude.
   await runNpm(['ci', '--include=optional'], { node: process.execPath, cwd: runtime, lock, label, findMissing })
   const trial = spawnSync(node.path, ['--version'], { cwd: root, encoding: 'utf8' })
   if (trial.status !== 0) throw new SetupError(explainUnsupported(node.major))

@@ -6,10 +6,7 @@ import { showProgress } from './progress.mjs'
 import { Interrupted } from './runCommand.mjs'
 import { SetupError } from './SetupError.mjs'
 
-/**
- * `reason` is `unreachable`, `timeout`, `failed` or `incomplete`. `isTidy`: npm ended by itself, and so has put back
- * what was there before.
- */
+/** `reason` is `unreachable`, `timeout`, `failed` or `incomplete`. `isTidy`: npm exited by itself and rolled back its changes. */
 export class NpmError extends Error {
   name = 'NpmError'
 
@@ -24,8 +21,8 @@ const networkCode =
   /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|ENOTCACHED|E50[234])\b/
 
 /**
- * Runs npm under the given Node. Its output goes to a file; what people see is the progress line. `findMissing` says
- * what is not there yet: npm drops optional packages when a fetch fails, the natives among them, and still ends with 0.
+ * Runs npm under the given Node, with its output in a file and a progress line on the screen. `findMissing` lists missing packages: npm drops
+ * optional packages, such as native ones, when a fetch fails, and still exits with 0.
  */
 export async function runNpm(args, { node, cwd, lock, label, progress, findMissing }) {
   const npm = findNpm()
@@ -37,7 +34,7 @@ export async function runNpm(args, { node, cwd, lock, label, progress, findMissi
     '--fetch-retry-factor=4',
     '--fetch-timeout=30000',
   ]
-  // The lockfile fixes versions and hashes, so a cached answer is as good as a fresh one.
+  // The lockfile fixes versions and hashes, so a cached response is as good as a fresh one.
   const quiet = ['--prefer-offline', '--loglevel=http', '--no-progress', '--color=false']
 
   const log = openSync(npmLogFile, 'w')
@@ -88,8 +85,8 @@ export async function runNpm(args, { node, cwd, lock, label, progress, findMissi
 }
 
 /**
- * npm asks for dozens of optional packages of other platforms, one after the other, and is patient with each: without
- * a network that takes minutes. Three that failed for good while nothing came from the network are answer enough.
+ * npm requests dozens of optional packages of other platforms one by one and retries each. Without a network that takes minutes. Three final
+ * failures without any successful fetch are enough to stop.
  */
 function isHopeless(output) {
   const lines = output.split('\n').filter((line) => line.startsWith('npm http fetch'))
@@ -100,7 +97,7 @@ function isHopeless(output) {
 
 function toNpmError(output) {
   const errors = output.split('\n').filter((line) => line.startsWith('npm error'))
-  // Single attempts fail on a healthy network too; what counts is the code npm gave up with.
+  // Single attempts fail on a healthy network too, so only npm's final code counts.
   const isNetwork = networkCode.test(errors.find((line) => line.startsWith('npm error code')))
   return isNetwork ? new NpmError('unreachable', '') : new NpmError('failed', errors.slice(0, 12).join('\n'))
 }
@@ -120,8 +117,8 @@ function findNpm() {
 }
 
 /**
- * Settings of the npm that started us (its omit, its prefix, its package) must not steer the install; only those that
- * say where the registry is and how to reach it may.
+ * The parent npm's settings (its omit, its prefix, its package) must not affect the install. Only the registry and the way to reach it are
+ * kept.
  */
 function toCleanEnvironment(node) {
   const kept =
@@ -137,7 +134,7 @@ function findCache(node, npm, env) {
   return stdout?.trim()
 }
 
-/** A home that is read-only or belongs to someone else must not stop the set-up. */
+/** A home folder that is read-only or belongs to another user must not stop the set-up. */
 function isCacheWritable(cache) {
   try {
     mkdirSync(join(cache, '_cacache', 'tmp'), { recursive: true })

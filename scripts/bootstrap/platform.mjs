@@ -1,6 +1,6 @@
 let glibc
 
-/** Slow on some machines (it looks at network interfaces), so it is asked only while installing. */
+/** Slow on some machines, because it reads the network interfaces, so it runs only for an install. */
 export function isGlibc() {
   process.report.excludeNetwork = true
   glibc ??= Boolean(process.report.getReport().header.glibcVersionRuntime)

@@ -1,4 +1,4 @@
-/** Shows how far an install is: one line rewritten at a terminal, a plain line now and then elsewhere. */
+/** Shows the progress of an install: one line that is rewritten at a terminal, otherwise a line from time to time. */
 export function showProgress(label, progress) {
   const { stderr } = process
   const startedMs = Date.now()

@@ -11,14 +11,14 @@ export class Interrupted extends Error {
   }
 }
 
-/** Runs the command with our tools and our Node first on PATH; returns its exit code, or throws `Interrupted`. */
+/** Runs the command with our tools and our Node first on PATH. Returns its exit code, or throws `Interrupted`. */
 export async function runCommand(node, command, args) {
   const PATH = [join(nodeModules, '.bin'), dirname(node.path), process.env.PATH].join(delimiter)
   const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, PATH } })
 
-  // At a terminal the kernel has sent Ctrl-C and Ctrl-\ to the child already; a second one would cut its clean-up short.
+  // At a terminal the kernel has already sent Ctrl-C and Ctrl-\ to the child. A second signal would interrupt its clean-up.
   const atTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
-  // Once: sent to the whole process group, the child has it already, and to many programs a second means "at once".
+  // Once: if the whole process group gets the signal, the child already has it, and many programs exit at once after a second one.
   const passed = new Set()
   const passOn = (signal) => {
     if (!passed.has(signal)) child.kill(signal)

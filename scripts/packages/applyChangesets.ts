@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { parseChangeset, toChangelog, toNextVersion } from './changesets.ts'
 import { readPublished } from './readPublished.ts'
 
-/** The files of `.changeset/` that wait for a version. */
+/** The unreleased files of `.changeset/`. */
 export function listChangesets(root: string): string[] {
   const folder = join(root, '.changeset')
   const names = readdirSync(folder).filter((name) => name.endsWith('.md') && name !== 'README.md')
   return names.toSorted().map((name) => join(folder, name))
 }
 
-/** Turns the changesets into the next version of all published packages, with their changelogs, and removes them. Gives the version. */
+/** Turns the changesets into the next version of all published packages, with their changelogs, and removes them. Returns the version. */
 export function applyChangesets(root: string): string {
   const published = readPublished(root)
   const names = published.map(({ manifest }) => manifest.name)
@@ -38,7 +38,7 @@ export function applyChangesets(root: string): string {
   return version
 }
 
-/** Of every package and example: all that may name a published package. */
+/** The manifests of all packages and examples, which may name a published package. */
 function listManifests(root: string): string[] {
   const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] }
   const folders = [...workspaces, 'examples/*'].flatMap((pattern) => {
@@ -50,7 +50,7 @@ function listManifests(root: string): string[] {
   return folders.map((folder) => join(root, folder, 'package.json'))
 }
 
-/** A package.json with the version where it names a published package, or is one; the rest of its text stays. */
+/** A package.json with the new version of each published package. The rest of its text stays. */
 export function toManifest(text: string, { names, version }: { names: readonly string[]; version: string }): string {
   const { name } = JSON.parse(text)
   const moved = names.reduce(

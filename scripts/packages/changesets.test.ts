@@ -10,7 +10,7 @@ const parse = (text: string) => parseChangeset(text, NAMES)
 const change = (level: string, name = NAMES[0], text = 'It worked.') =>
   parse(`---\n"${name}": ${level}\n---\n\n${text}\n`)
 
-test('every file that waits in .changeset can be read: a formatter must not touch them', () => {
+test('every file in .changeset can be parsed', () => {
   const root = join(import.meta.dirname, '../..')
   const published = readPublished(root).map(({ manifest }) => manifest.name)
   for (const path of listChangesets(root)) {
@@ -20,7 +20,7 @@ test('every file that waits in .changeset can be read: a formatter must not touc
 })
 
 describe('parseChangeset', () => {
-  test('reads packages with their levels, and the sentence', () => {
+  test('reads packages, their levels and the sentence', () => {
     const file = '---\n"@countersign/sdk": minor\n\'@countersign/protocol\': patch\n---\n\nIt worked.\nAt last.\n'
     const { levels, text } = parse(file)
     expect([...levels]).toEqual([
@@ -57,17 +57,17 @@ test.each([
   ).toBe(next)
 })
 
-test('an entry stands above the earlier ones, and has what is of this package only', () => {
+test("puts a new entry above earlier ones, with only this package's changes", () => {
   const changesets = [change('minor', NAMES[0], 'One.\nMore of it.'), change('patch', NAMES[1], 'Two.')]
   const changelog = '# @countersign/sdk\n\n## 0.1.0\n\n- First.\n'
   expect(toChangelog(changelog, { name: '@countersign/sdk', version: '0.2.0' }, changesets)).toBe(
     '# @countersign/sdk\n\n## 0.2.0\n\n- One.\n  More of it.\n\n## 0.1.0\n\n- First.\n',
   )
   const other = toChangelog('# Other\n', { name: 'other', version: '0.2.0' }, changesets)
-  expect(other).toBe('# Other\n\n## 0.2.0\n\n- No change of its own: released with the others.\n')
+  expect(other).toBe('# Other\n\n## 0.2.0\n\n- No changes. Released with the other packages.\n')
 })
 
-test('a version goes where a published package is named, and into its own manifest, and nowhere else', () => {
+test('changes the version of published packages and of references to them, and nothing else', () => {
   const own = '{ "name": "@countersign/sdk", "version": "0.1.0", "dependencies": { "@countersign/protocol": "0.1.0" } }'
   const other = '{ "name": "app", "version": "0.1.0", "dependencies": { "@countersign/sdk": "0.1.0", "x": "0.1.0" } }'
   const move = (text: string) => JSON.parse(toManifest(text, { names: NAMES, version: '0.2.0' }))

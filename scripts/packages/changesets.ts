@@ -8,8 +8,8 @@ export type Changeset = {
 }
 
 /**
- * A file of `.changeset/`, in the form of the changesets tool: the packages with their level between two lines of `---`, then the
- * sentence for their changelogs. Throws for anything else: a line that is not understood would be a change that nobody reads.
+ * Parses a file of `.changeset/`, in the format of the changesets tool: packages with their level between two lines of `---`, then the
+ * sentence for their changelogs. Throws for anything else, so that no change is lost.
  */
 export function parseChangeset(file: string, published: readonly string[]): Changeset {
   const [, head, body] = /^---\n(.*?)\n---\n(.*)$/s.exec(file) ?? []
@@ -20,13 +20,13 @@ export function parseChangeset(file: string, published: readonly string[]): Chan
     const [, name, level] = /^['"]([^'"]+)['"]: *(patch|minor|major)$/.exec(line) ?? []
     if (name === undefined) throw new Error(`expected "PACKAGE": ${LEVELS.join('|')}, not ${line}`)
     if (!published.includes(name)) throw new Error(`${name} is not published`)
-    if (levels.has(name)) throw new Error(`${name} stands there twice`)
+    if (levels.has(name)) throw new Error(`${name} is listed twice`)
     levels.set(name, level as Level)
   }
   return { levels, text }
 }
 
-/** The version after all of them: the highest level decides, for every package. Before 1.0.0 a major change is a minor step. */
+/** The next version of all packages, from the highest level. Before 1.0.0 a major change raises the minor version. */
 export function toNextVersion(version: string, changesets: readonly Changeset[]): string {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
   const highest = Math.max(
@@ -37,14 +37,14 @@ export function toNextVersion(version: string, changesets: readonly Changeset[])
   return `${major}.${minor}.${patch + 1}`
 }
 
-/** The changelog of a package with an entry for the version on top. */
+/** Adds an entry for the version at the top of the package's changelog. */
 export function toChangelog(
   changelog: string,
   { name, version }: { name: string; version: string },
   changesets: readonly Changeset[],
 ): string {
   const own = changesets.filter(({ levels }) => levels.has(name)).map(({ text }) => toItem(text))
-  const items = own.length > 0 ? own : ['- No change of its own: released with the others.']
+  const items = own.length > 0 ? own : ['- No changes. Released with the other packages.']
   const entry = `## ${version}\n\n${items.join('\n')}\n`
   const [title, ...rest] = changelog.split(/^(?=## )/m)
   return [`${title?.trimEnd()}\n\n`, `${entry}\n`, ...rest].join('').replace(/\n*$/, '\n')

@@ -1,10 +1,10 @@
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
-/** What an install or a build leaves in an example. */
+/** The folders that an install or a build adds to an example. */
 const MADE = new Set(['node_modules', 'dist', '.next', 'next-env.d.ts'])
 
-/** Copies an example to a folder outside of the checkout, with other texts in the place of some: where the service is, for one. */
+/** Copies an example to a folder outside the checkout and replaces some texts, such as the service's address. */
 export async function copyExample(
   example: string,
   { to, replaced }: { to: string; replaced: Readonly<Record<string, string>> },

@@ -30,13 +30,13 @@ function find(change: Partial<Manifest>, changedFiles: Record<string, string | u
   return findFaults(one, { read, license: LICENSE }, [protocol, one])
 }
 
-test('a package with all of it has no fault', () => {
+test('accepts a complete package', () => {
   expect(find({})).toEqual([])
 })
 
-describe('a package is not published', () => {
+describe('rejects a package', () => {
   test.each<[string, Partial<Manifest>, RegExp]>([
-    ['with a version of its own', { version: '1.2.4' }, /version is 1\.2\.4/],
+    ['with a different version', { version: '1.2.4' }, /version is 1\.2\.4/],
     ['without a description', { description: ' ' }, /no description/],
     ['under another licence', { license: 'MIT' }, /license/],
     ['with the homepage of another', { homepage: `${REPOSITORY}/tree/main/packages/sdk#readme` }, /homepage/],

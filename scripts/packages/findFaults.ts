@@ -2,17 +2,17 @@ import type { Manifest, PublishedPackage } from './readPublished.ts'
 
 export const REPOSITORY = 'https://github.com/countersign/countersign'
 
-/** It writes the bytes that are hashed and signed, so another version of it is a change of ours, with its own release. */
+/** It encodes the bytes that are hashed and signed, so its updates need a release of ours. */
 const PINNED = new Set(['canonicalize'])
 
 export type PackageFiles = {
-  /** Of a file in the package; undefined where there is none. */
+  /** Reads a file of the package; undefined if it is missing. */
   read(name: string): string | undefined
   /** The licence of the repository. */
   license: string
 }
 
-/** What keeps a package from being published, in words; none if nothing does. `published`: all, this one among them. */
+/** Lists the reasons why a package can't be published. `published`: all published packages, including this one. */
 export function findFaults(
   { folder, manifest }: PublishedPackage,
   { read, license }: PackageFiles,
@@ -47,7 +47,7 @@ function findDependencyFaults(manifest: Manifest, published: readonly PublishedP
   const dependencies = Object.entries(manifest.dependencies ?? {}).flatMap(([name, range]) => {
     if (name.startsWith('@countersign/')) {
       if (!versions.has(name)) return [`depends on ${name}, which is not published`]
-      // They share exact bytes, and are tested only with each other's version.
+      // They share exact bytes and are only tested with each other's version.
       return versions.get(name) === range ? [] : [`${name}: expected exactly ${versions.get(name)}`]
     }
     if (PINNED.has(name)) return /^\d+\.\d+\.\d+$/.test(range) ? [] : [`${name}: expected one exact version`]

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** The Nodes to try published packages under, by version: those of scripts/engines, installed at first use, and this one. */
+/** Node versions for testing published packages: those of scripts/engines, installed at first use, and this one. */
 export async function findNodes(): Promise<Map<string, string>> {
   const folder = join(import.meta.dirname, '../engines')
   const { optionalDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))

@@ -19,7 +19,7 @@ const find = (...names: string[]) => {
   return findTarballs({ packages, folder })
 }
 
-test('each package has its tarball, in the order given', () => {
+test('returns each package with its tarball, in the given order', () => {
   const found = find('countersign-sdk-1.2.3.tgz', 'countersign-protocol-1.2.3.tgz')
   expect(found.map(({ tarball }) => tarball)).toEqual([
     join(folder, 'countersign-protocol-1.2.3.tgz'),

@@ -2,12 +2,12 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Manifest, Packed, PublishedPackage } from './readPublished.ts'
 
-/** Where `npm pack` puts a package. */
+/** The file that `npm pack` writes for a package. */
 export function toTarball(folder: string, { name, version }: Manifest): string {
   return join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
 }
 
-/** The packages with their tarballs, in the order given. Throws unless the folder has those and nothing else. */
+/** Returns the packages with their tarballs, in the given order. Throws if the folder has other or fewer files. */
 export function findTarballs({
   packages,
   folder,

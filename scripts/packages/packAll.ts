@@ -8,17 +8,17 @@ import type { Packed, PublishedPackage } from './readPublished.ts'
 
 const run = promisify(execFile)
 
-/** Builds and packs into a folder, as `npm publish` would. Gives the packages with their tarballs, in the order given. */
+/** Builds and packs into a folder, like `npm publish`. Returns the packages with their tarballs, in the given order. */
 export async function packAll(
   root: string,
   { packages, folder }: { packages: readonly PublishedPackage[]; folder: string },
 ): Promise<Packed[]> {
   await mkdir(folder, { recursive: true })
   const packed: Packed[] = []
-  // npm fails where the home, and so its cache, cannot be written.
+  // npm fails if its cache in the home folder can't be written.
   const cache = await mkdtemp(join(tmpdir(), 'countersign-pack-'))
   try {
-    // One after the other: their `prepack` builds the packages below them too.
+    // One at a time, because each `prepack` also builds the packages below.
     for (const one of packages) {
       const { name } = one.manifest
       const tarball = toTarball(folder, one.manifest)

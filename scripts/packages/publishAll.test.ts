@@ -38,7 +38,7 @@ function publish(change: Partial<PublishDeps> = {}, { has = [''], refuses = '' }
   return { calls, said, published, error }
 }
 
-test('each package is published after what it depends on', () => {
+test('publishes each package after its dependencies', () => {
   const { published, error } = publish()
   expect([published, error]).toEqual([['/out/protocol.tgz', '/out/sdk.tgz'], undefined])
 })
@@ -54,18 +54,18 @@ test.each<[string, Partial<PublishDeps>, RegExp]>([
   expect(String(error)).toMatch(reason)
 })
 
-test('a trusted publisher needs no token, and sends none', () => {
+test('needs and sends no token for a trusted publisher', () => {
   const env = { HOME: '/home', ACTIONS_ID_TOKEN_REQUEST_URL: 'https://identity.example' }
   const { calls, published, error } = publish({ env })
   expect([published, error]).toEqual([['/out/protocol.tgz', '/out/sdk.tgz'], undefined])
   for (const call of calls) expect(call.env).toEqual(env)
 })
 
-test('what the registry has is left out', () => {
+test('skips versions that the registry has', () => {
   expect(publish({}, { has: ['@countersign/protocol@0.1.0'] }).published).toEqual(['/out/sdk.tgz'])
 })
 
-test('nothing follows one that was refused', () => {
+test('stops after a rejected package', () => {
   const { published, error } = publish({}, { refuses: '/out/protocol.tgz' })
   expect(published).toEqual(['/out/protocol.tgz'])
   expect(String(error)).toMatch(/protocol@0\.1\.0 was not published/)
@@ -85,7 +85,7 @@ test.each<[string, PublishDeps['readNpmConfig'], string]>([
   expect(JSON.stringify([said, calls.map(({ args }) => args)])).not.toContain(TOKEN)
 })
 
-test('npm gets no token when it is only asked for its configuration', () => {
+test("sends no token when it reads npm's configuration", () => {
   const root = mkdtempSync(join(tmpdir(), 'countersign-publish-'))
   onTestFinished(() => {
     vi.unstubAllEnvs()

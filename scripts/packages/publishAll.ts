@@ -3,21 +3,21 @@ import { listChangesets } from './applyChangesets.ts'
 import type { Packed } from './readPublished.ts'
 
 export type PublishDeps = {
-  /** Runs npm; whether it ended with 0. */
+  /** Runs npm and returns whether it exited with 0. */
   runNpm(args: readonly string[], env: NodeJS.ProcessEnv): boolean
   /** Reads a value of npm's configuration; undefined if it is not set. */
   readNpmConfig(name: string): string | undefined
   env: NodeJS.ProcessEnv
   /** Whether everything in the checkout is committed. */
   isClean(): boolean
-  /** Files of `.changeset/` that no version has yet. */
+  /** The unreleased files of `.changeset/`. */
   waiting: readonly string[]
   say(text: string): void
 }
 
-/** The commands that publishing runs on this machine, for the checkout at `root`. */
+/** The commands for publishing from the checkout at `root`. */
 export function createPublishDeps(root: string): PublishDeps {
-  // Only what publishes gets the token.
+  // Only the publish command gets the token.
   const { NPM_TOKEN: _, ...env } = process.env
   const read = (command: string, args: readonly string[]) =>
     execFileSync(command, args, { cwd: root, env, encoding: 'utf8' })
@@ -35,16 +35,15 @@ export function createPublishDeps(root: string): PublishDeps {
   }
 }
 
-/** Publishes, each after what it depends on. What the registry has is left out, so that a release that was cut short can be repeated. */
+/** Publishes each package after its dependencies. Skips versions that the registry has, so that an interrupted release can be repeated. */
 export function publishAll(deps: PublishDeps, packed: readonly Packed[]): void {
   const { NPM_TOKEN: token, ...env } = deps.env
-  // GitHub gives this to a job that may ask for an identity, and npm takes that for a token, where it trusts the workflow.
+  // GitHub sets this for jobs that may request an identity. npm accepts that identity instead of a token if it trusts the workflow.
   const isTrusted = Boolean(env.ACTIONS_ID_TOKEN_REQUEST_URL)
-  if (!token && !isTrusted)
-    throw new Error('NPM_TOKEN is not set, and this is no trusted publisher: nothing was published')
-  if (!deps.isClean()) throw new Error('not everything is committed: nothing was published')
-  if (deps.waiting.length > 0) throw new Error('changesets wait for a version (--bump): nothing was published')
-  // In the environment: anyone on the machine can read arguments. npm sends the token only to the registry that it publishes to.
+  if (!token && !isTrusted) throw new Error('not published: NPM_TOKEN is not set, and this is not a trusted publisher')
+  if (!deps.isClean()) throw new Error('not published: the checkout has uncommitted changes')
+  if (deps.waiting.length > 0) throw new Error('not published: there are unreleased changesets (use --bump)')
+  // In the environment, because anyone on the machine can read arguments. npm sends the token only to the registry that it publishes to.
   const withToken = !token ? env : { ...env, [`npm_config_${toCredentialsKey(deps, packed)}:_authToken`]: token }
   for (const { manifest, tarball } of packed) {
     const id = `${manifest.name}@${manifest.version}`
@@ -61,7 +60,7 @@ export function publishAll(deps: PublishDeps, packed: readonly Packed[]): void {
 function toCredentialsKey(deps: PublishDeps, [first]: readonly Packed[]): string {
   const [scope] = first?.manifest.name.split('/') ?? []
   const registry = deps.readNpmConfig(`${scope}:registry`) ?? deps.readNpmConfig('registry')
-  if (registry === undefined) throw new Error('no registry in the npm configuration: nothing was published')
+  if (registry === undefined) throw new Error('not published: the npm configuration has no registry')
   const { host, pathname } = new URL(registry)
   return `//${host}${pathname.replace(/\/*$/, '/')}`
 }

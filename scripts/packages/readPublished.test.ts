@@ -5,7 +5,7 @@ import { readPublished } from './readPublished.ts'
 const published = readPublished(join(import.meta.dirname, '../..'))
 const names = published.map(({ manifest }) => manifest.name)
 
-test('the SDK, the verifier and what they need are published, and nothing else', () => {
+test('publishes the SDK, the verifier and their dependencies, and nothing else', () => {
   expect(names.toSorted()).toEqual(
     ['attestation', 'log', 'policy', 'protocol', 'receipt', 'sdk', 'verifier', 'verify'].map(
       (name) => `@countersign/${name}`,
@@ -13,7 +13,7 @@ test('the SDK, the verifier and what they need are published, and nothing else',
   )
 })
 
-test('each stands after those that it depends on, so that no published package names one that is not there', () => {
+test('lists each package after its dependencies', () => {
   for (const [index, { manifest }] of published.entries()) {
     const needed = Object.keys(manifest.dependencies ?? {}).filter((name) => names.includes(name))
     expect(needed.every((name) => names.indexOf(name) < index)).toBe(true)

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What of a package.json a release looks at. */
+/** The members of a package.json that a release uses. */
 export type Manifest = {
   name: string
   version: string
@@ -20,14 +20,14 @@ export type Manifest = {
 }
 
 export type PublishedPackage = {
-  /** From the root: `packages/sdk`. */
+  /** Relative to the root: `packages/sdk`. */
   folder: string
   manifest: Manifest
 }
 
 export type Packed = PublishedPackage & { tarball: string }
 
-/** The packages that are not private, each after those that it depends on. */
+/** The packages that are not private, each after its dependencies. */
 export function readPublished(root: string): PublishedPackage[] {
   const folders = ['packages', 'apps'].flatMap((parent) =>
     readdirSync(join(root, parent)).map((name) => `${parent}/${name}`),
@@ -44,7 +44,7 @@ export function readPublished(root: string): PublishedPackage[] {
 function sortByDependency(packages: readonly PublishedPackage[]): PublishedPackage[] {
   const byName = new Map(packages.map((one) => [one.manifest.name, one]))
   const sorted = new Set<PublishedPackage>()
-  // `tsc -b` refuses circles of packages, so this ends.
+  // `tsc -b` rejects circular references, so this terminates.
   const add = (one: PublishedPackage) => {
     for (const name of Object.keys(one.manifest.dependencies ?? {})) {
       const needed = byName.get(name)

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Packed } from './readPublished.ts'
 
-/** Where the files of one version of a package are: packed already, or in a folder of `node_modules`. */
+/** The files of one version of a package: a tarball, or a folder of `node_modules`. */
 type Source =
   | { manifest: { name: string; version: string }; tarball: string }
   | { manifest: { name: string; version: string }; folder: string }
@@ -14,8 +14,8 @@ type Source =
 export type Registry = { url: string; stop(): Promise<void> }
 
 /**
- * An npm registry on loopback that has our packages, as if they were published, and what is installed in this checkout. So npm
- * installs them into an empty project as anybody's npm will, without a network.
+ * An npm registry on loopback with our packages, as if published, and the packages installed in this checkout. npm can install them into an
+ * empty project without a network.
  */
 export async function startRegistry(root: string, packed: readonly Packed[]): Promise<Registry> {
   const sources: Source[] = [...packed, ...listInstalled(root)]

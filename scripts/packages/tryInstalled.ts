@@ -8,14 +8,14 @@ import { startRegistry } from './startRegistry.ts'
 
 /** Packages that an app installs next to ours: their peers, wagmi's peers, and types for the script. */
 const BESIDE = ['viem', 'react', 'wagmi', '@tanstack/react-query', '@tanstack/query-core', '@types/node']
-/** Where the service in memory is, in place of the local stack. */
+/** The address of the in-memory service, instead of the local stack. */
 const PLACES = { 'http://localhost:8080': 'https://service.test', 'http://localhost:8545': 'https://rpc.test' }
-/** Of the verifier: all that the golden receipt shows is well, but no anchor says whose code it is, and it is simulated. */
+/** The verifier's result for the golden receipt: no step fails, but the code is not anchored and the hardware is simulated. */
 const SIMULATED = 3
 
 /**
- * Installs the packed packages into an empty project, as anybody's npm will once they are published; loads every entry of them,
- * compiles and runs the script of `examples/node` there, and verifies a receipt. Throws where something of it fails.
+ * Installs the packed packages into an empty project, loads every entry, compiles and runs the script of `examples/node`, and verifies a
+ * receipt. Throws if any of that fails.
  */
 export async function tryInstalled(root: string, packed: readonly Packed[]): Promise<void> {
   const project = await mkdtemp(join(tmpdir(), 'countersign-installed-'))
@@ -37,7 +37,7 @@ export async function tryInstalled(root: string, packed: readonly Packed[]): Pro
       '--no-fund',
       '--loglevel=error',
     ]
-    // With npm's peer checks, as in any app. Nested, so that a package finds only its own dependencies and the app's.
+    // With npm's peer checks, as in any app. Nested, so that a package finds only its own and the app's dependencies.
     const strict = ['--engine-strict', '--no-legacy-peer-deps', '--install-strategy=nested']
     await run('npm', ['install', ...strict, ...settings, ...names, ...versions])
 
@@ -73,7 +73,7 @@ function toImports({ manifest }: Packed): string[] {
 type Command = {
   command: string
   args: readonly string[]
-  /** Whether it ended as it should; with 0 unless given. */
+  /** Runs a command and checks its exit code, 0 by default. */
   isRight?: ((code: number, stdout: string) => boolean) | undefined
 }
 

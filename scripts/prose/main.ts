@@ -15,15 +15,28 @@ Example: npm run prose
 Exit codes: 0 no faults, 1 faults, 2 wrong arguments.`
 
 const ROOT = join(import.meta.dirname, '../..')
-const FILES = ['**/*.md', '.changeset/*.md', '.github/*.md']
+/** Pages, then modules with texts that users read. */
+const FILES = [
+  '**/*.md',
+  '.changeset/*.md',
+  '.github/*.md',
+  'apps/web/src/**/*.{ts,tsx}',
+  'packages/protocol/src/errorCodes.ts',
+  'packages/{policy,verify}/src/describe*.ts',
+  'services/coordinator/src/http/{apiDocument,signInPage}.ts',
+  'docs/site/{build,layout,navigation}.ts',
+]
 const EXCLUDED = ['node_modules', 'dist', 'CHANGELOG.md']
-/** Pages that still follow older rules. */
-const PENDING = /^docs\/security-model\.md$/
+/** Tests, and texts that still follow older rules. */
+const SKIPPED = /\.test\.tsx?$|^apps\/web\//
 
 readArguments({}, USAGE)
-const paths = globSync(FILES, { cwd: ROOT, exclude: (path) => EXCLUDED.includes(basename(path)) })
+const paths = globSync(FILES, {
+  cwd: ROOT,
+  exclude: (path) => EXCLUDED.includes(basename(path)),
+})
 const faults = []
-for (const path of paths.filter((path) => !PENDING.test(path)).toSorted())
+for (const path of paths.filter((path) => !SKIPPED.test(path)).toSorted())
   faults.push(...(await lintFile(path, readFileSync(join(ROOT, path), 'utf8'))))
 const left = applyExceptions(faults, exceptions)
 for (const { path, line, phrase, instead } of left) console.log(`${path}:${line}: “${phrase}”: ${instead}`)

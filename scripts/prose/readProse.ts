@@ -15,8 +15,12 @@ const LABEL = /\[[A-Z]\d+\]/g
 const TARGET = /(?<=\])\([^)\s]*\)/g
 const TAG = /<\/?[a-z][^>]*>/gi
 const URL = /\bhttps?:\/\/[^\s)>]+/g
-/** Identifiers, numbers with units, names of files and acronyms: with a digit, an underscore, an inner capital or an inner full stop. */
-const NAME = /(?<![\p{L}\d])(?=[\w.-]*(?:[\d_]|[a-z][A-Z]|[A-Z]{2}|\w\.[a-z]))\w[\w.-]*\w\b/gu
+/**
+ * Identifiers, numbers with units, names of files and acronyms: with a digit, an underscore, an inner capital or an inner full stop.
+ * Also options of commands, names of packages and schemes of URLs.
+ */
+const NAME =
+  /(?<![\p{L}\d])(?:(?=[\w.-]*(?:[\d_]|[a-z][A-Z]|[A-Z]{2}|\w\.[a-z]))\w[\w.-]*\w\b|--[a-z-]+|@[a-z]+\/[a-z-]+|https?\b)/gu
 
 export function readMarkdown(markdown: string): Prose[] {
   const hidden = [FRONT_MATTER, COMMENT, FENCE, CODE_SPAN, DEFINITION, LABEL, TARGET, TAG, URL, NAME]
@@ -29,7 +33,7 @@ type Node = { type: string; start: number; end: number; [member: string]: unknow
 /** Their strings are for the browser or the compiler. */
 const isCode = ({ type, name }: Node) =>
   /^(?:Import|Export(?:All|Named))Declaration$/.test(type) ||
-  (type === 'JSXAttribute' && /^(?:className|d|viewBox|style|class)$/.test(String((name as Node).name)))
+  (type === 'JSXAttribute' && /^(?:className|d|rel|viewBox)$/.test(String((name as Node).name)))
 
 const toText = ({ type, value }: Node): string => {
   if (type === 'JSXText' || (type === 'Literal' && typeof value === 'string')) return String(value)
@@ -45,7 +49,7 @@ const withoutCode = (text: string) =>
     .replace(URL, mask)
     .replace(NAME, mask)
 
-/** The strings of several words and the JSX text of a module. */
+/** The JSX text of a module, and its strings of several words. */
 export function readStrings(path: string, code: string): Prose[] {
   const { program, errors } = parseSync(path, code)
   if (errors.length > 0) throw new Error(`${path} cannot be parsed: ${errors[0]?.message}`)
@@ -55,7 +59,8 @@ export function readStrings(path: string, code: string): Prose[] {
     const node = value as Node
     if (isCode(node)) return
     const text = typeof node.type === 'string' ? withoutCode(toText(node)) : ''
-    if (/\p{L}{2,}.*\s.*\p{L}/su.test(text)) found.push({ text, line: code.slice(0, node.start).split('\n').length })
+    const isProse = node.type === 'JSXText' ? /\p{L}{2}/u : /\p{L}{2,}.*\s.*\p{L}/su
+    if (isProse.test(text)) found.push({ text, line: code.slice(0, node.start).split('\n').length })
     for (const child of Object.values(node)) visit(child)
   }
   visit(program)

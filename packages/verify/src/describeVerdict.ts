@@ -7,7 +7,7 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
     'Every required step passed on genuine hardware, the anchors list the code and settings, and the chain had the receipt soon after signing.',
   mock: 'Some of this evidence is simulated. It proves nothing about hardware.',
   'unknown-code': 'Nothing failed, but an anchor is missing, so the code or the machine may be the wrong one.',
-  late: 'Every other step passed, but the event came too long after the stated signing time. The signature may have been made at any time before the event, even with keys that leaked in between.',
+  late: 'Every other step passed, but the event came too long after the stated signing time. The signing may have happened at any time before the event, even with keys that leaked in between.',
   unbounded:
     'Every other step passed, but no event was found, so nothing confirms the signing time. The signature may be newer.',
   incomplete: 'Nothing failed, but a required step could not be checked.',
