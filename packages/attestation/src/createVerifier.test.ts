@@ -121,7 +121,7 @@ describe('input of the wrong type', () => {
   }
 
   test.each([undefined, null, '{}', [], {}, { ...collateral, extra: '' }, { ...collateral, pck_crl: 1 }, computed])(
-    '%# is no collateral',
+    '%# is not collateral',
     async (value) => {
       const verifier = createVerifier({ roots })
       await expect(verifier.verifyQuote({ quote, collateral: value as never, at })).rejects.toMatchObject({

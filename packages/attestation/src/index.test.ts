@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as attestation from './index.ts'
 
-test('the exports of the package', () => {
+test('exports', () => {
   expect(Object.keys(attestation).sort()).toMatchInlineSnapshot(`
     [
       "PolicyError",
@@ -49,7 +49,7 @@ test('the exports of the package', () => {
   `)
 })
 
-test('what is shipped runs in a browser: no import from Node, no clock, no network', async () => {
+test('the package runs in a browser: no import from Node, no clock, no network', async () => {
   const folder = import.meta.dirname
   const files = (await readdir(folder, { recursive: true })).filter(
     (name) => name.endsWith('.ts') && !name.endsWith('.test.ts'),

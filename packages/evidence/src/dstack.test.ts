@@ -205,7 +205,7 @@ describe('an agent that misbehaves', () => {
     ['a list', () => '[]'],
     ['an error with status 200', () => '{"error":"no TDX here"}'],
     ['no quote', (body) => answer(body, { quote: undefined })],
-    ['a quote that is no string', (body) => answer(body, { quote: [4, 0] })],
+    ['a quote that is not a string', (body) => answer(body, { quote: [4, 0] })],
     ['a quote in upper case', (body) => answer(body, { quote: toHex(fakeQuote(fakeReportData())).toUpperCase() })],
     ['a quote of half a byte', (body) => answer(body, { quote: '040' })],
     [
@@ -214,7 +214,7 @@ describe('an agent that misbehaves', () => {
     ],
     ['a quote with two prefixes', (body) => answer(body, { quote: '0x0x0400' })],
     ['no event log', (body) => answer(body, { event_log: undefined })],
-    ['an event log that is no string', (body) => answer(body, { event_log: [] })],
+    ['an event log that is not a string', (body) => answer(body, { event_log: [] })],
     ['bytes that are not UTF-8', (body) => Buffer.from(answer(body, { event_log: 'é' }), 'latin1')],
   ])('%s gives agent_answer_malformed', async (_name, make) => {
     const source = await serve((body, response) => void response.end(make(body)))

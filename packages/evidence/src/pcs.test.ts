@@ -81,11 +81,14 @@ describe('rejected responses', () => {
     ['no JSON', { '/tcb': new Response('no', header) }],
     ['no object', { '/tcb': new Response('[]', header) }],
     ['no signature', { '/tcb': new Response(`{"tcbInfo":${collateral.tcb_info}}`, header) }],
-    ['a signature that is no hex', { '/tcb': new Response(`{"tcbInfo":{},"signature":"${'z'.repeat(128)}"}`, header) }],
+    [
+      'a signature that is not hex',
+      { '/tcb': new Response(`{"tcbInfo":{},"signature":"${'z'.repeat(128)}"}`, header) },
+    ],
     ['a signature that is a number', { '/tcb': new Response('{"tcbInfo":{},"signature":7}', header) }],
     ['TCB info as text', { '/tcb': new Response(`{"tcbInfo":"{}","signature":"${signature}"}`, header) }],
     ['TCB info twice', { '/tcb': new Response(`{"tcbInfo":{},"tcbInfo":{},"signature":"${signature}"}`, header) }],
-    ['bytes that are no UTF-8', { '/tcb': new Response(Buffer.from([0x7b, 0xff, 0x7d]), header) }],
+    ['bytes that are not UTF-8', { '/tcb': new Response(Buffer.from([0x7b, 0xff, 0x7d]), header) }],
     [
       'a chain that is not URL-encoded',
       { '/pckcrl': new Response('00', { headers: { 'SGX-PCK-CRL-Issuer-Chain': '%' } }) },

@@ -44,7 +44,7 @@ describe('a request to a witness (c2sp.org/tlog-witness)', () => {
     ['an old size of 2^53', example.replace('20852014', '9007199254740992')],
     ['a space after it', example.replace('20852014', '20852014 ')],
     ['a mark at the beginning', `\ufeff${example}`],
-    ['a hash that is none', example.replace('PlRN', 'PlR!')],
+    ['an invalid hash', example.replace('PlRN', 'PlR!')],
     ['a hash of 33 bytes', example.replace('PlRNC', 'AAAAPlRNC')],
     ['64 hashes', example.replace(/\n[^\0]*?\n\n/, `\n${line.repeat(64)}\n`)],
     ['no empty line', example.replaceAll('\n\n', '\n')],

@@ -44,7 +44,7 @@ describe('checkpoints (c2sp.org/tlog-checkpoint)', () => {
   })
 
   test.each([
-    ['a size that is no number', { size: -1 }],
+    ['a size that is not a number', { size: -1 }],
     ['a root of 31 bytes', { root: new Uint8Array(31) }],
     ['an origin on two lines', { origin: 'a\nb' }],
     ['an extension on two lines', { extensions: ['a\nb'] }],

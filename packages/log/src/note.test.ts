@@ -55,7 +55,7 @@ describe('notes (c2sp.org/signed-note)', () => {
     ['a tab', note.replace('cryptography', '\t')],
     ['a carriage return', note.replaceAll('\n', '\r\n')],
     ['a lone surrogate', `\ud800${note}`],
-    ['a line that is no signature', `${note}Unexpected line.\n`],
+    ['a line that is not a signature', `${note}Unexpected line.\n`],
     ['a hyphen for the dash', note.replaceAll('—', '-')],
     ['a name with a space', note.replace('PeterNeumann', 'Peter Neumann')],
     ['a name with a space of another kind', note.replace('PeterNeumann', 'Peter\u00a0Neumann')],

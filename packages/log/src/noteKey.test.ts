@@ -48,7 +48,7 @@ describe('verifier keys (c2sp.org/signed-note)', () => {
 
   test.each<[string, Partial<NoteKey>]>([
     ['a key of small order', { publicKey: fromHex(`01${'00'.repeat(31)}`) }],
-    ['bytes that are no point', { publicKey: fromHex(`02${'00'.repeat(31)}`) }],
+    ['bytes that are not a point', { publicKey: fromHex(`02${'00'.repeat(31)}`) }],
     ['31 bytes', { publicKey: new Uint8Array(31) }],
     ['a type that is not known', { type: 'ecdsa' as NoteKey['type'] }],
     ['an empty name', { name: '' }],

@@ -176,7 +176,7 @@ describe('a proof (c2sp.org/tlog-proof)', () => {
     ['an index of 2^53', whole.replace('index 4', 'index 9007199254740992')],
     ['two spaces', whole.replace('index 4', 'index  4')],
     ['extra data after the index', whole.replace('index 4', 'index 4\nextra AQID')],
-    ['extra data that is no base64', whole.replace('index 4', 'extra !\nindex 4')],
+    ['extra data that is not base64', whole.replace('index 4', 'extra !\nindex 4')],
     ['extra data twice', whole.replace('index 4', 'extra AQID\nextra AQID\nindex 4')],
     ['a hash of another length', whole.replace('index 4\n', 'index 4\nAQID\n')],
     ['64 hashes', whole.replace('index 4\n', `index 4\n${`${'A'.repeat(43)}=\n`.repeat(64)}`)],
@@ -255,7 +255,7 @@ describe('isSatisfied', () => {
     ['one of them', ['one'], false],
     ['one of them, twice', ['one', 'one'], false],
     ['one of them and others', ['one', 'four', 'five'], false],
-    ['nobody', [], false],
+    ['no keys', [], false],
   ])('decides for %s', (_, keys, expected) => {
     expect(isSatisfied(policy, keys)).toBe(expected)
   })

@@ -135,7 +135,7 @@ describe('rejected policies', () => {
     ...['version', 'log', 'approvers', 'rules'].map((name): [string, unknown] => [`no ${name}`, without(simple, name)]),
     ['a member more', { ...simple, label: 'savings' }],
     ['no rules', { ...simple, rules: [] }],
-    ['rules that are no list', { ...simple, rules: { 0: payment } }],
+    ['rules that are not a list', { ...simple, rules: { 0: payment } }],
     ['a rule twice', { ...simple, rules: [payment, payment] }],
     ['rules out of order', { ...limited, rules: limited.rules.toReversed() }],
     ['what JSON would drop', { ...simple, log: undefined }],
@@ -200,8 +200,8 @@ describe('rejected policies', () => {
   test.each<[string, unknown]>([
     ['empty', {}],
     ['with a salt', { name: 'a', salt: `0x${'00'.repeat(32)}` }],
-    ['with a name that is no text', { name: 1 }],
-    ['with a version that is no text', { version: 1 }],
+    ['with a name that is not a string', { name: 1 }],
+    ['with a version that is not a string', { version: 1 }],
     ['with a chain as a text', { chainId: '1' }],
     ['with chain 0', { chainId: 0 }],
     ['with a contract in upper case', { verifyingContract: `0x${'AB'.repeat(20)}` }],
@@ -264,7 +264,7 @@ describe('rejected policies', () => {
     ['no origins', { origins: [] }],
     ['origins out of order', { origins: ['https://vault.example', 'https://a.vault.example'] }],
     ['a key that is compressed', { publicKey: `02${approver?.publicKey.slice(2, 66)}` }],
-    ['a key that is no point', { publicKey: `04${'11'.repeat(64)}` }],
+    ['a key that is not a point', { publicKey: `04${'11'.repeat(64)}` }],
     ['a key in upper case', { publicKey: approver?.publicKey.toUpperCase() }],
     ['a key with 0x', { publicKey: `0x${approver?.publicKey}` }],
     ['a hybrid encoding of its key', { publicKey: `06${approver?.publicKey.slice(2)}` }],
@@ -308,7 +308,7 @@ describe('rejected policies', () => {
     ['a quorum of none', { witnesses: [toKey(1)], quorum: 0 }],
     ['half of the witnesses', { witnesses: [toKey(1), toKey(2)].sort(), quorum: 1 }],
     ['more than all of them', { witnesses: [toKey(1)], quorum: 2 }],
-    ['a key that is none', { witnesses: ['ff'.repeat(32)], quorum: 1 }],
+    ['an invalid key', { witnesses: ['ff'.repeat(32)], quorum: 1 }],
     ['a key of small order', { witnesses: [`01${'00'.repeat(31)}`], quorum: 1 }],
     ['a witness twice', { witnesses: [toKey(1), toKey(1)], quorum: 2 }],
     ['a member more', { witnesses: [toKey(1)], quorum: 1, origins: [] }],
@@ -407,9 +407,9 @@ test('a new vault has at most 8 sources of time, and keys of more are not checke
 })
 
 test.each([
-  ['a witness that is no point', { log: { witnesses: ['ff'.repeat(32)], quorum: 1 } }, 'log.witnesses[0]'],
-  ['a satellite whose key is no point', { time: [{ kind: 'satellite', key: 'ff'.repeat(32) }] }, 'time[0]'],
-  ['a beacon whose key is no point', { time: [{ ...beacon, key: '00'.repeat(96) }] }, 'time[0]'],
+  ['a witness that is not a point', { log: { witnesses: ['ff'.repeat(32)], quorum: 1 } }, 'log.witnesses[0]'],
+  ['a satellite whose key is not a point', { time: [{ kind: 'satellite', key: 'ff'.repeat(32) }] }, 'time[0]'],
+  ['a beacon whose key is not a point', { time: [{ ...beacon, key: '00'.repeat(96) }] }, 'time[0]'],
 ])('the form of a policy leaves out what takes long: %s', (_, changes, path) => {
   const policy = { ...scheduled, ...changes }
   expect(() => assertPolicyForm(policy)).not.toThrow()

@@ -160,7 +160,7 @@ describe('rejected approvals, each signed with one wrong part', () => {
       approve(0, { clientData: { tokenBinding: { status: ['present'] } } }),
       'client_data_malformed',
     ],
-    ['client data that is no JSON', approve(0, { clientDataText: (text) => `${text},` }), 'client_data_malformed'],
+    ['client data that is not JSON', approve(0, { clientDataText: (text) => `${text},` }), 'client_data_malformed'],
     [
       'client data with a byte order mark',
       approve(0, { clientDataText: (text) => `\ufeff${text}` }),
@@ -265,7 +265,7 @@ describe('rejected approvals, each signed with one wrong part', () => {
     ['an approver before the first', [{ ...good, approver: -1 }]],
     ['an approver as a text', [{ ...good, approver: '0' }]],
     ['an approver that every list has', [{ ...good, approver: 'length' }]],
-    ['an end that is no integer', [{ ...good, expiresMs: 0.5 }]],
+    ['an end that is not an integer', [{ ...good, expiresMs: 0.5 }]],
     ['hex in upper case', [{ ...good, signature: good.signature.toUpperCase() }]],
     ['hex with 0x', [{ ...good, clientDataJSON: `0x${good.clientDataJSON}` }]],
     ['no signature', [{ ...good, signature: '' }]],

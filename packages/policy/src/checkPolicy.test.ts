@@ -320,7 +320,7 @@ describe('refuses malformed requests before any rule is checked', () => {
     ['a nonce below zero', toTransaction({ nonce: -1 })],
     ['a member more', { ...toTransaction(), approvals: [] }],
     ['a message that is a text', { kind: 'message', content: { message: 'hello' } }],
-    ['a message that is no text', { kind: 'message', content: { message: 1 } }],
+    ['a message that is not a string', { kind: 'message', content: { message: 1 } }],
     ['a message with a member more', { kind: 'message', content: { message: '0x', more: 1 } }],
     [
       'typed data without types',

@@ -109,7 +109,7 @@ describe('AttestationPublished', () => {
     ['no topics', { topics: [], data }],
     ['two topics', { topics: [topic, walletTopic], data }],
     ['four topics', { topics: [...topics, txHash], data }],
-    ['topics that are no list', { topics: { length: 3 }, data }],
+    ['topics that are not a list', { topics: { length: 3 }, data }],
     ['a topic of 31 bytes', { topics: [topic, walletTopic, txHash.slice(0, -2)], data }],
     ['a topic of 33 bytes', { topics: [topic, walletTopic, `${txHash}00`], data }],
     ['a topic without 0x', { topics: [topic, walletTopic, txHash.slice(2)], data }],
@@ -119,7 +119,7 @@ describe('AttestationPublished', () => {
     ['no data', { topics, data: '0x' }],
     ['data that is null', { topics, data: null }],
     ['data in a list', { topics, data: [data] }],
-    ['data that is no hex', { topics, data: `${data.slice(0, -1)}g` }],
+    ['data that is not hex', { topics, data: `${data.slice(0, -1)}g` }],
     ['half a byte', { topics, data: data.slice(0, -1) }],
     ['only an offset', { topics, data: `0x${word(32)}` }],
     ['an empty string', { topics, data: `0x${word(32)}${word(0)}` }],
@@ -142,7 +142,7 @@ describe('AttestationPublished', () => {
     ['a zero character', withText(letters('bafk\0'))],
     ['DEL', withText(letters('bafk\x7f'))],
     ['UTF-8 beyond ASCII', withText(Buffer.from('bäfk').toString('hex'))],
-    ['bytes that are no UTF-8', withText('62ff')],
+    ['bytes that are not UTF-8', withText('62ff')],
   ])('refuses %s', (_, log) => {
     expect(() => parseAttestationPublished(log as Parameters<typeof parseAttestationPublished>[0])).toThrow(
       withCode('event_malformed'),

@@ -60,7 +60,7 @@ test.each<[string, unknown]>([
   ['an unknown kind', { content: { ...content, kind: 'transaction' }, signature }],
   ['content of another kind', { content: { ...content, kind: 'typed-data' }, signature }],
   ['a signature without 0x', { content, signature: { ...signature, signature: '00'.repeat(65) } }],
-  ['approvals that are no list', { content: { ...content, approvals: {} }, signature }],
+  ['approvals that are not a list', { content: { ...content, approvals: {} }, signature }],
 ])('the schema of openings and the parser reject %s', (_, value) => {
   expect(validate(value)).toBe(false)
   expect(() => parseOpening(new TextEncoder().encode(JSON.stringify(value)))).toThrow('malformed opening')

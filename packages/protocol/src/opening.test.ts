@@ -120,7 +120,7 @@ describe('reading an opening', () => {
     ['neither half', { content: hash, signature: hash }],
     ['one half missing', { content }],
     ['a member too many', { ...opening, note: 1 }],
-    ['a withheld half that is no hash', { content, signature: 'ab' }],
+    ['a withheld half that is not a hash', { content, signature: 'ab' }],
     ['a withheld half in upper case', { content, signature: hash.toUpperCase() }],
     ['a withheld half with 0x', { content, signature: `0x${hash}` }],
     ['a half that is null', { content, signature: null }],
@@ -139,7 +139,7 @@ describe('reading an opening', () => {
       { content: { ...typed, content: { ...typed.content, message: [] } }, signature },
     ],
     ['a digest without 0x', { content: { ...content, digest: '22'.repeat(32) }, signature }],
-    ['approvals that are no list', { content: { ...content, approvals: {} }, signature }],
+    ['approvals that are not a list', { content: { ...content, approvals: {} }, signature }],
     [
       'a signature with a high s',
       { content, signature: { ...signature, signature: `0x${'44'.repeat(32)}${'ff'.repeat(32)}1b` } },

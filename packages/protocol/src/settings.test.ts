@@ -83,7 +83,7 @@ describe('settings under the quote', () => {
     ['with half a character in an origin', { ...log, origins: ['log.example/\ud800'] }],
     ['with an origin twice', { ...log, origins: ['a', 'a'] }],
     ['with origins in another order', { ...log, origins: ['b', 'a'] }],
-    ['with an origin that is no text', { ...log, origins: [1] }],
+    ['with an origin that is not a string', { ...log, origins: [1] }],
     ['without a witness', { ...log, witnesses: [], quorum: 0 }],
     ['with a witness twice', { ...log, witnesses: [key, key] }],
     ['with witnesses in another order', { ...log, witnesses: [key, other] }],
@@ -124,7 +124,7 @@ describe('settings under the quote', () => {
     ['a beacon that never moves', { ...settings, entropy: [{ ...beacon, periodS: 0 }] }],
     ['a beacon with half a second', { ...settings, entropy: [{ ...beacon, genesisS: 0.5 }] }],
     ['a beacon with an Ed25519 key', { ...settings, entropy: [{ ...beacon, key }] }],
-    ['a beacon whose key is no point', { ...settings, entropy: [{ ...beacon, key: `83${'00'.repeat(95)}` }] }],
+    ['a beacon whose key is not a point', { ...settings, entropy: [{ ...beacon, key: `83${'00'.repeat(95)}` }] }],
     ['a beacon whose key is infinity', { ...settings, entropy: [{ ...beacon, key: `c0${'00'.repeat(95)}` }] }],
     ['a beacon in upper case', { ...settings, entropy: [{ ...beacon, key: beacon.key.toUpperCase() }] }],
   ])('%s is refused', (_, value) => {

@@ -100,7 +100,7 @@ describe('transaction metadata', () => {
     ['to with a foreign digit', { to: `0x${'ab'.repeat(19)}ag` }],
     ['half a byte of data', { data: '0x0' }],
     ['data without 0x', { data: 'abcd' }],
-    ['data that is no hex', { data: '0xzz' }],
+    ['data that is not hex', { data: '0xzz' }],
     ['a byte more than 128 KiB of data', { data: `0x${'00'.repeat(131_073)}` }],
     ['an access list', { accessList: [] }],
     ['a type', { type: '0x2' }],

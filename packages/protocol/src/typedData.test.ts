@@ -134,9 +134,9 @@ describe('the domain', () => {
     ['a list', []],
     ['empty', {}],
     ['with a member of another name', { name: 'x', chain: 1 }],
-    ['with a chain id that is none', { chainId: '1.5' }],
+    ['with an invalid chain id', { chainId: '1.5' }],
     ['with a chain id above 2^53 as a number', { chainId: 2 ** 53 }],
-    ['with a contract that is no address', { verifyingContract: '0x00' }],
+    ['with a contract that is not an address', { verifyingContract: '0x00' }],
     ['with a salt of 31 bytes', { salt: `0x${'00'.repeat(31)}` }],
     ['with a name that is a number', { name: 1 }],
     [
@@ -158,7 +158,7 @@ describe('the domain', () => {
     ],
     ['of another type', { chainId: 1 }, [['chainId', 'uint64']]],
     ['without members', { name: 'x' }, []],
-    ['whose type is no list', { name: 'x' }, 'no list'],
+    ['whose type is not a list', { name: 'x' }, 'no list'],
   ])('%s', (_, domain, domainType) => {
     const given = Array.isArray(domainType) ? domainType.map(([name, type]) => ({ name, type })) : domainType
     const types = { One: [], ...(domainType === undefined ? {} : { EIP712Domain: given }) }
@@ -179,7 +179,7 @@ describe('members and values', () => {
     ['one member too few', { types: mail.types, primaryType: 'Mail', domain: mail.domain }],
     ['one member too many', { ...mail, digest: `0x${'11'.repeat(32)}` }],
     ['types that are a list', { ...mail, types: [] }],
-    ['a struct that is no list', { ...mail, types: { ...mail.types, Mail: {} } }],
+    ['a struct that is not a list', { ...mail, types: { ...mail.types, Mail: {} } }],
     ['a member without a type', { ...one('bool', true), types: { One: [{ name: 'value' }] } }],
     [
       'a member of more than name and type',

@@ -67,7 +67,7 @@ describe('an enclave', () => {
       { code: 'peer_refused', details: 'transfer_refused', status: 403 },
     ],
     [
-      'refuses with a text that is no code',
+      'refuses with a text that is not a code',
       (_, response) => response.writeHead(500).end('{"error":{"code":"<b>no</b>"}}'),
       { code: 'peer_refused', details: 'HTTP 500' },
     ],

@@ -45,7 +45,7 @@ describe('rejects', () => {
     ['no custodians', { measurements: policy.measurements }],
     ['a threshold of one', custodians({ threshold: 1 })],
     ['a threshold above the number of custodians', custodians({ threshold: 3 })],
-    ['a threshold that is no number', custodians({ threshold: '2' })],
+    ['a threshold that is not a number', custodians({ threshold: '2' })],
     ['a custodian twice', custodians({ keys: [key('9'), key('9')] })],
     ['a custodian of small order', custodians({ keys: [key('9'), '00'.repeat(32)] })],
     ['a custodian in capitals', custodians({ keys: [key('9'), key('a').toUpperCase().replace('07', 'AB')] })],

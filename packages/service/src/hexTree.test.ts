@@ -21,7 +21,7 @@ describe('hashes of trees in hex', () => {
     ['11'.repeat(33), '22'.repeat(31)],
     ['00'.repeat(32), `zz${'00'.repeat(31)}`],
     ['00'.repeat(32), '00'.repeat(33)],
-  ])('what is no hash is none of a node: %s, %s', (left, right) => {
+  ])('rejects a node of values that are not hashes: %s, %s', (left, right) => {
     expect(() => hashNode(left, right)).toThrow('a hash is not hex of 32 bytes')
   })
 

@@ -75,7 +75,7 @@ test('a signal during the start stops it when it has started', async () => {
   expect(stopped).toEqual(['SIGTERM'])
 })
 
-test('one that cannot start reports why and ends with 1, with or without a signal before', async () => {
+test('a service that cannot start reports why and ends with 1, with or without a signal before', async () => {
   for (const signals of [[], ['SIGTERM']]) {
     const { deps, lines, process } = createFakes()
     const { promise, reject } = Promise.withResolvers<RunningService>()
@@ -89,7 +89,7 @@ test('one that cannot start reports why and ends with 1, with or without a signa
   }
 })
 
-test('one that throws synchronously is reported too', async () => {
+test('a service that throws synchronously is reported too', async () => {
   const { deps, lines, process } = createFakes()
   await runService(deps, () => {
     throw new Error('no database')
@@ -114,7 +114,7 @@ test('reports faults of the configuration one by one', async () => {
   expect(process.exitCode).toBe(1)
 })
 
-test('one that cannot continue reports why and ends with 1', async () => {
+test('a service that cannot continue reports why and ends with 1', async () => {
   const { deps, lines, process } = createFakes()
   const { promise: ended, reject } = Promise.withResolvers<never>()
   await runService(deps, async () => ({ stop: async () => {}, ended }))
@@ -125,7 +125,7 @@ test('one that cannot continue reports why and ends with 1', async () => {
   expect(process.exitCode).toBe(1)
 })
 
-test('one that fails to stop reports it and sets the exit code 1', async () => {
+test('a service that fails to stop reports it and sets the exit code 1', async () => {
   const { deps, lines, process } = createFakes()
   await runService(deps, async () => ({ stop: () => Promise.reject(new Error('stuck')) }))
   process.emit('SIGTERM')

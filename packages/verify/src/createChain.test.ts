@@ -92,7 +92,7 @@ describe('a chain over JSON-RPC', () => {
 
   const block = toChain(honest).eth_getBlockByNumber
   test.each<[string, Record<string, unknown>, string]>([
-    ['logs that are no list', { eth_getLogs: {} }, 'eth_getLogs is not a list'],
+    ['logs that are not a list', { eth_getLogs: {} }, 'eth_getLogs is not a list'],
     ['logs that are null', { eth_getLogs: null }, 'eth_getLogs is not a list'],
     ['a log that is null', { eth_getLogs: [null] }, 'a log is not an object'],
     ['a log that is a list', { eth_getLogs: [[]] }, 'a log is not an object'],

@@ -92,9 +92,9 @@ describe('a message', () => {
     ['white space before it', ` \n\t${whole}`],
     ['ends of lines of another system', whole.replaceAll('\n', '\r\n')],
     ['no site', whole.replace('shop.example wants', ' wants')],
-    ['a time of issue that is none', whole.replace('2026-06-01T00:00:00Z', 'today')],
-    ['an end that is no time', `${whole}\nExpiration Time: 2026-06-02`],
-    ['a beginning that is no time', `${whole}\nNot Before: 1780000000`],
+    ['an invalid time of issue', whole.replace('2026-06-01T00:00:00Z', 'today')],
+    ['an end that is not a time', `${whole}\nExpiration Time: 2026-06-02`],
+    ['a beginning that is not a time', `${whole}\nNot Before: 1780000000`],
     ['an end after the beginning', `${whole}\nNot Before: ${END}\nExpiration Time: ${END}`],
   ])('of EIP-4361 but for %s says that it only looks like one', (_, text) => {
     const words = message(text)

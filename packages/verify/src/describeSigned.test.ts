@@ -98,18 +98,18 @@ describe('attributes unproven content to the receipt, for every kind', () => {
     { ...verified, verdict: 'unknown-code', isKnownCode: false },
     { ...allowedMock, isMockRefused: true },
     { ...allowedMock, isKnownCode: false },
-  ] as const)('$verdict, refused: $isMockRefused, known code: $isKnownCode', (judged) => {
-    expect(nameSigned(judged)).toBe('Stated in the receipt')
+  ] as const)('$verdict, refused: $isMockRefused, known code: $isKnownCode', (checkedReceipt) => {
+    expect(nameSigned(checkedReceipt)).toBe('Stated in the receipt')
     for (const receipt of receipts) {
-      expect(say({ receipt, ...judged }).sentence).toBe(`${reservation}${say({ receipt }).sentence}`)
+      expect(say({ receipt, ...checkedReceipt }).sentence).toBe(`${reservation}${say({ receipt }).sentence}`)
     }
   })
 
   test.each([verified, { ...verified, verdict: 'late' }, { ...verified, verdict: 'unbounded' }, allowedMock] as const)(
     'but not for $verdict',
-    (judged) => {
-      expect(nameSigned(judged)).toBe('What was signed')
-      for (const receipt of receipts) expect(say({ receipt, ...judged }).sentence).not.toContain(reservation)
+    (checkedReceipt) => {
+      expect(nameSigned(checkedReceipt)).toBe('What was signed')
+      for (const receipt of receipts) expect(say({ receipt, ...checkedReceipt }).sentence).not.toContain(reservation)
     },
   )
 })

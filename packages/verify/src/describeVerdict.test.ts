@@ -17,7 +17,7 @@ const toStep = (id: VerifierStep['id'], status: VerifierStep['status']): Verifie
 })
 
 describe('the verdict', () => {
-  const judged = {
+  const checkedReceipt = {
     isKnownCode: true,
     isMockRefused: false,
     steps: [toStep('event', 'pass')],
@@ -27,7 +27,7 @@ describe('the verdict', () => {
     view: withTcb('UpToDate'),
   }
   const say = (verdict: Parameters<typeof describeVerdict>[0]['verdict'], anchorSource: AnchorSource, lies = 0) =>
-    describeVerdict({ ...judged, verdict }, { anchorSource, lies, status: 'complete' })
+    describeVerdict({ ...checkedReceipt, verdict }, { anchorSource, lies, status: 'complete' })
 
   test('names the operator’s anchors as the operator’s', () => {
     expect(say('verified', 'operator').title).toContain('against the operator’s anchors')
@@ -57,7 +57,7 @@ describe('the verdict', () => {
     ['unknown-code', ', but '],
     ['unbounded', ': '],
   ] as const)('%s without an event is not good, and gives the reason', (verdict, link) => {
-    const skipped = { ...judged, verdict, timeBound: 'unbounded' as const, steps: [toStep('event', 'skip')] }
+    const skipped = { ...checkedReceipt, verdict, timeBound: 'unbounded' as const, steps: [toStep('event', 'skip')] }
     const context = { anchorSource: 'visitor', lies: 0, status: 'onchain_failed' } as const
     expect(describeVerdict({ ...skipped, isEventMissing: true }, context)).toMatchObject({
       tone: 'warning',
@@ -75,14 +75,14 @@ describe('the verdict', () => {
     ['late', 'Genuine hardware, known code, unknown time: the event came too late'],
   ] as const)('%s with a late event is not good, and says why', (verdict, title) => {
     const context = { anchorSource: 'visitor', lies: 0, status: 'complete' } as const
-    expect(describeVerdict({ ...judged, verdict, timeBound: 'late' }, context)).toMatchObject({
+    expect(describeVerdict({ ...checkedReceipt, verdict, timeBound: 'late' }, context)).toMatchObject({
       tone: 'warning',
       title,
     })
   })
 
   test('a processor that was not up to date is a reservation', () => {
-    const late = { ...judged, verdict: 'verified', view: withTcb('OutOfDate') } as const
+    const late = { ...checkedReceipt, verdict: 'verified', view: withTcb('OutOfDate') } as const
     expect(describeVerdict(late, { anchorSource: 'visitor', lies: 0, status: 'complete' })).toMatchObject({
       tone: 'warning',
       title: expect.stringContaining('the processor was not up to date (OutOfDate)'),
@@ -94,7 +94,7 @@ describe('the verdict', () => {
       const view = withTcb('UpToDate')
       const signer = { ...view.signer, config: { ...view.signer.config, rootSecret } }
       const context = { anchorSource: 'visitor', lies: 0, status: 'complete' } as const
-      return describeVerdict({ ...judged, verdict, isKnownCode, view: { ...view, signer } }, context).notes
+      return describeVerdict({ ...checkedReceipt, verdict, isKnownCode, view: { ...view, signer } }, context).notes
     }
     for (const verdict of ['verified', 'mock'] as const) expect(say(verdict, 'dstack')).toContain(DSTACK_SECRET)
     expect(say('unknown-code', 'dstack', false)).not.toContain(DSTACK_SECRET)
@@ -106,18 +106,23 @@ describe('the verdict', () => {
     const context = { anchorSource: 'visitor', lies: 0, status: undefined } as const
     for (const verdict of ['mock', 'incomplete'] as const) {
       for (const lies of [0, 1]) {
-        const refused = describeVerdict({ ...judged, verdict, isMockRefused: true }, { ...context, lies })
+        const refused = describeVerdict({ ...checkedReceipt, verdict, isMockRefused: true }, { ...context, lies })
         expect(refused).toMatchObject({ tone: 'bad', title: 'Not verified: MOCK evidence' })
         expect(refused.sentence).not.toContain('Nothing failed')
       }
     }
-    const failed = { ...judged, verdict: 'failed', isMockRefused: true, steps: [toStep('subject', 'fail')] } as const
+    const failed = {
+      ...checkedReceipt,
+      verdict: 'failed',
+      isMockRefused: true,
+      steps: [toStep('subject', 'fail')],
+    } as const
     expect(describeVerdict(failed, { ...context, lies: 1 })).toMatchObject({ tone: 'bad', title: 'Not verified' })
   })
 
   test('a false claim comes before a failure only if the receipt itself is valid', () => {
     const context = { anchorSource: 'visitor', lies: 1, status: 'complete' } as const
-    const failed = { ...judged, verdict: 'failed' } as const
+    const failed = { ...checkedReceipt, verdict: 'failed' } as const
     const titleOf = (...ids: VerifierStep['id'][]) =>
       describeVerdict({ ...failed, steps: ids.map((id) => toStep(id, 'fail')) }, context).title
     expect(titleOf('subject')).toContain('something false')

@@ -145,7 +145,7 @@ describe('a manifest', () => {
     [null, 'manifest: not an object'],
     ['all', 'manifest: not an object'],
     [JSON.parse('{"__proto__":1}'), '__proto__: unknown member'],
-  ])('that is %j is refused', (value, fault) => {
+  ])('rejects %j', (value, fault) => {
     expect(() => parse(value)).toThrow(withCode('manifest_malformed', fault))
   })
 

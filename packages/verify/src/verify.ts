@@ -155,7 +155,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   })
   if (subjectStep !== undefined && !steps.includes(subjectStep)) onStep(subjectStep)
   const isOtherSubject = subjectStep?.status === 'fail'
-  const judged = {
+  const checkedReceipt = {
     ...check,
     verdict: isOtherSubject ? 'failed' : check.verdict,
     isMockRefused: check.isMock && !allowMock,
@@ -163,10 +163,10 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     steps,
     publications: chain?.publications,
   } as const
-  const claims = proof === undefined ? [] : compareClaims(proof, judged)
+  const claims = proof === undefined ? [] : compareClaims(proof, checkedReceipt)
   return {
-    ...judged,
-    conclusion: conclude({ ...judged, lies: findLies(claims) }),
+    ...checkedReceipt,
+    conclusion: conclude({ ...checkedReceipt, lies: findLies(claims) }),
     content: opening && readContent(opening, check),
     bytes: loaded.bytes,
     blocks,

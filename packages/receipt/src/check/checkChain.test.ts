@@ -60,7 +60,7 @@ describe('the chain points to the receipt', () => {
       [{ ...log, topics: [log.topics[0] as string, log.topics[1] as string, `0x${'11'.repeat(32)}`] }],
     ],
     ['another event', [{ ...log, topics: [`0x${'11'.repeat(32)}`, log.topics[1] as string, txHash] }]],
-    ['data that is no string', [{ ...log, data: '0x00' }]],
+    ['data that is not a string', [{ ...log, data: '0x00' }]],
   ])('%s fails', async (_, logs) => {
     const result = check({ getLogs: async () => logs })
     expect(await stepOf(result, 'event')).toMatchObject({ status: 'fail' })

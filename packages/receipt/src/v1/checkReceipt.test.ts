@@ -79,7 +79,7 @@ describe('the golden files', () => {
 
   const tamperings: Tampering[] = JSON.parse(readSpecFile('golden/tampered.json'))
 
-  test('have at least 30 tampered variants, with one for every step that the receipt alone can fail', () => {
+  test('have at least 30 tampered variants, with one for every step that only the receipt can fail', () => {
     expect(tamperings.length).toBeGreaterThanOrEqual(30)
     const covered = new Set(tamperings.map(({ step }) => step))
     const byReader: StepId[] = [...anchorSteps, 'coordinator-policy', 'time']

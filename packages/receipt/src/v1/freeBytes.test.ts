@@ -67,7 +67,7 @@ describe('no single byte is free', () => {
   const { reportHex, certificates } = golden.coordinator.selfAttestation
   const parsedCollateral = parseCollateral(readSpecFile('golden/collateral.json'))
 
-  /** Whether the evidence alone is already rejected, which is faster to check than the receipt. */
+  /** Whether the evidence is already rejected without the receipt, which is faster to check than the receipt. */
   async function isRefused(verify: () => Promise<void>): Promise<boolean> {
     try {
       await verify()

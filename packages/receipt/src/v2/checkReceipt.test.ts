@@ -70,7 +70,7 @@ describe('an honest receipt of version 2', () => {
 describe('the golden blocks', () => {
   const tamperings = createTamperingsV2(golden)
 
-  test('every step that the blocks alone can fail has a tampered variant', () => {
+  test('every step that only the blocks can fail has a tampered variant', () => {
     const covered = new Set(tamperings.map(({ step }) => step))
     const byReader: StepId[] = ['measurement', 'entropy-key', 'coordinator-policy', 'coordinator-measurement']
     const rest: StepId[] = ['coordinator-config', 'time']

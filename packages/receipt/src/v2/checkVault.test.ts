@@ -200,7 +200,7 @@ describe('a rule that does not allow the signature', () => {
     ['chain', { chainId: 1 }, 'The chain is not'],
     ['fee', { gas: '10000000' }, 'The fee can be above the limit'],
     ['data', { data: '0x00' }, 'Only payments without data are allowed.'],
-    ['an amount that is none', { value: '01' }, 'malformed'],
+    ['an invalid amount', { value: '01' }, 'malformed'],
     ['log', {}, 'The policy requires a log', log],
   ])('%s', async (_, subject, sentence, policy = approved) => {
     const result = await runCheck(policy, approveWith(policy), subject)

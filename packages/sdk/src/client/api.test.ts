@@ -148,8 +148,8 @@ describe('failures', () => {
     ['a list', () => json([user]), 200],
     ['a string', () => json('user'), 200],
     ['a failure without a code', () => json({ error: 'no' }, 500), 500],
-    ['a code that is none', () => problem(500, '<script>'), 500],
-    ['a code that is no string', () => json({ code: 5 }, 500), 500],
+    ['an invalid code', () => problem(500, '<script>'), 500],
+    ['a code that is not a string', () => json({ code: 5 }, 500), 500],
     ['a problem with 200', () => problem(200, 'internal'), 200],
   ])('rejects with a typed error for %s', async (_, answer, status) => {
     network.routes['GET /auth/me'] = answer
@@ -336,7 +336,7 @@ describe('rejects fields of an unexpected shape', () => {
     ['a foreign status', { ...proof, status: 'done' }],
     ['a status of Object', { ...proof, status: 'constructor' }],
     ['no hash', { ...proof, txHash: '0x' }],
-    ['a chain that is no number', { ...proof, chainId: '1' }],
+    ['a chain that is not a number', { ...proof, chainId: '1' }],
     ['a block below zero', { ...proof, onchainBlockNumber: -1 }],
     ['a block that is a string', { ...proof, onchainBlockNumber: '1' }],
     ['a link that is a script', { ...proof, ipfsUrl: 'javascript:alert(1)' }],
@@ -407,7 +407,7 @@ describe('rejects fields of an unexpected shape', () => {
     ['a negative nonce', { transactions: [{ ...item, nonce: -1 }], nextCursor: null }],
     ['a vault without an address', { transactions: [{ ...item, walletAddress: null }], nextCursor: null }],
     ['an authorization for no code', { transactions: [{ ...delegation, implementation: null }], nextCursor: null }],
-    ['a kind that is no text', { transactions: [{ ...signed, kind: 1 }], nextCursor: null }],
+    ['a kind that is not a string', { transactions: [{ ...signed, kind: 1 }], nextCursor: null }],
   ])('a page of transactions: %s', async (_, body) => {
     network.routes['GET /wallet/transactions'] = () => json(body)
     await expect(api.listTransactions()).rejects.toEqual(withCode('response_invalid'))

@@ -165,7 +165,7 @@ describe('typed data', () => {
     ['no message', { ...order, message: undefined }],
     ['a member that is missing', { ...order, message: { ...order.message, buyer: undefined } }],
     ['a number for an object', { ...order, message: { ...order.message, buyer: 1 } }],
-    ['an address that is none', { ...order, message: { ...order.message, buyer: { wallet: '0x12', tags: [] } } }],
+    ['an invalid address', { ...order, message: { ...order.message, buyer: { wallet: '0x12', tags: [] } } }],
     ['an integer out of range', { ...order, message: { ...order.message, change: 128 } }],
     ['a fraction', { ...order, message: { ...order.message, change: 0.5 } }],
     ['a number above 2^53', { ...order, message: { ...order.message, amounts: [2 ** 53] } }],
@@ -185,7 +185,7 @@ describe('typed data', () => {
     ['another chain as a bigint', { ...order, domain: { chainId: 1n } }],
     ['another chain as text', { ...order, domain: { chainId: '0x1' } }],
     ['every chain', { ...order, domain: { chainId: 0 } }],
-    ['a chain that is no number', { ...order, domain: { chainId: 'one' } }],
+    ['a chain that is not a number', { ...order, domain: { chainId: 'one' } }],
   ])('rejects %s', (_name, request) => {
     expect(codeOf(() => parseTypedData(request as never, chainId))).toBe('invalid_typed_data')
   })

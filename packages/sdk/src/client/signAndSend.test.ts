@@ -185,7 +185,7 @@ describe('§4 signAndSend', () => {
     ['a megabyte of digits', { to, value: '9'.repeat(1_000_000) }],
     ['data without 0x', { to, data: 'abcd' }],
     ['half a byte of data', { to, data: '0xabc' }],
-    ['data that is no hex', { to, data: '0xzz' }],
+    ['data that is not hex', { to, data: '0xzz' }],
     ['gas as a number', { to, gas: 21000 }],
     ['no gas', { to, gas: 0n }],
     ['negative gas', { to, gas: -1n }],
@@ -569,7 +569,7 @@ describe('the fee limit', () => {
   test.each([
     ['at the cap', { cap: (fee: bigint) => fee }, true],
     ['one wei above the cap', { cap: (fee: bigint) => fee - 1n }, false],
-    ['a cap that is no number', { cap: () => Number.NaN as unknown as bigint }, false],
+    ['a cap that is not a number', { cap: () => Number.NaN as unknown as bigint }, false],
   ])('fees %s', async (_, { cap }, isSigned) => {
     const { maxFeePerGas } = await client.publicClient.estimateFeesPerGas()
     const capped = new ServiceClient({ ...client.config, maxFeePerGas: cap(maxFeePerGas) })

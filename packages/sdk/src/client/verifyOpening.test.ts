@@ -80,11 +80,11 @@ describe('computes the protocol’s commitment', () => {
     ['another message', { content: { ...message, content: { message: '0x00fe' } }, signature: half }],
     ['a member more', { content: { ...message, more: 1 }, signature: half }],
     ['another signature', { content: message, signature: { ...half, signature: `${half.signature.slice(0, -1)}c` } }],
-    ['a salt that is no hex', { content: { ...message, salt: 'zz'.repeat(32) }, signature: half }],
+    ['a salt that is not hex', { content: { ...message, salt: 'zz'.repeat(32) }, signature: half }],
     ['no salt', { content: { ...message, salt: undefined }, signature: half }],
     ['no halves', {}],
     ['null for a half', { content: null, signature: half }],
-    ['a signature that is no text', { content: message, signature: { ...half, signature: 5 } }],
+    ['a signature that is not a string', { content: message, signature: { ...half, signature: 5 } }],
     ['a content that JSON cannot write', { content: { ...message, content: { message: 5n } }, signature: half }],
     ['the halves exchanged', { content: half, signature: message }],
     [

@@ -299,7 +299,7 @@ describe('eth_sendTransaction', () => {
     ['an empty quantity', { value: '0x' }],
     ['odd data', { data: '0x1' }],
     ['data and input that differ', { data: '0x01', input: '0x02' }],
-    ['a sender that is no address', { from: 'me' }],
+    ['a sender that is not an address', { from: 'me' }],
     ['gas in words', { gas: 'much' }],
   ])('rejects %s with -32602', async (_name, change) => {
     const error = await failureOf(createProvider().ask('eth_sendTransaction', { to, ...change }))

@@ -43,8 +43,8 @@ describe('the test service returns the service’s errors', () => {
   test.each([
     ['no policy', {}, 'invalid_request'],
     ['a member too many', { policy, name: 'savings' }, 'invalid_request'],
-    ['a policy that is none', { policy: { version: 1 } }, 'invalid_policy'],
-    ['an address that is none', { policy, address: '0x12' }, 'invalid_request'],
+    ['an invalid policy', { policy: { version: 1 } }, 'invalid_policy'],
+    ['an invalid address', { policy, address: '0x12' }, 'invalid_request'],
     ['a list out of its order', { policy: { ...policy, rules: [rule, rule] } }, 'invalid_policy'],
   ])('POST /vaults: %s', async (_name, body, code) => {
     expect(await post('/vaults', body)).toMatchObject({ status: 400, code })
@@ -65,8 +65,8 @@ describe('the test service returns the service’s errors', () => {
 
   test.each<[string, object, number, string]>([
     ['approvals without a vault', { approvals: [] }, 400, 'invalid_request'],
-    ['a wallet that is no address', { wallet: '0x12' }, 400, 'invalid_request'],
-    ['approvals that are none', { wallet: alice, approvals: [{}] }, 400, 'invalid_request'],
+    ['a wallet that is not an address', { wallet: '0x12' }, 400, 'invalid_request'],
+    ['invalid approvals', { wallet: alice, approvals: [{}] }, 400, 'invalid_request'],
     ['an unknown vault', { wallet: alice }, 404, 'vault_not_found'],
   ])('POST /sign/digest: %s', async (_name, use, status, code) => {
     expect(await post('/sign/digest', { ...toBody(txMetadata), ...use })).toMatchObject({ status, code })

@@ -327,7 +327,7 @@ describe('a log that lies', () => {
       /a key did not sign this note/,
     ],
     ['another key', () => Object.assign(stack.log, { key: createFakeLog([], 'other').key }), /different keys/],
-    ['a checkpoint that is none', answering('checkpoint', () => 'x'), /malformed note/],
+    ['an invalid checkpoint', answering('checkpoint', () => 'x'), /malformed note/],
     [
       'a root that does not match its entries',
       answering('checkpoint', () => {
