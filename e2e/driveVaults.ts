@@ -22,8 +22,8 @@ export async function addAuthenticator(page: Page): Promise<void> {
 /** Makes a passkey on the page for other devices. Gives the text to bring to the device that makes the vault. */
 export async function makePasskeyText(page: Page, webUrl: string): Promise<string> {
   await page.goto(`${webUrl}/passkey`)
-  await page.getByRole('button', { name: 'Make a passkey' }).click()
-  await page.getByText('The passkey is made.').waitFor()
+  await page.getByRole('button', { name: 'Create passkey' }).click()
+  await page.getByText('Passkey created.').waitFor()
   return (await page.locator('[data-text="approver"]').textContent()) ?? ''
 }
 
@@ -41,32 +41,32 @@ export type MadeVault = { address: string; policy: Policy }
 /** From the list of vaults to the page of the new one. The passkeys are one of this page's, and those that are brought. */
 export async function makeVault(page: Page, { template, limit, brought, fill }: NewVault): Promise<MadeVault> {
   await page.getByRole('link', { name: 'Vaults', exact: true }).click()
-  await page.getByRole('link', { name: 'Make a vault' }).click()
+  await page.getByRole('link', { name: 'Create vault' }).click()
   await page.getByRole('radio', { name: template }).click()
   await page
     .getByLabel(/in ETH$/)
     .first()
     .fill(limit)
   await fill?.(page)
-  await page.getByRole('button', { name: 'Make a passkey' }).click()
-  await page.getByText('Make one more, as a spare').waitFor()
+  await page.getByRole('button', { name: 'Create passkey' }).click()
+  await page.getByText('Add a spare passkey').waitFor()
   if (brought !== undefined) {
-    await page.getByText('Bring a passkey from another device or person').click()
-    await page.getByLabel('The passkey’s text').fill(brought)
-    await page.getByRole('button', { name: 'Add this passkey' }).click()
-    await page.getByText('Passkey 2, brought').waitFor()
+    await page.getByText('Add a passkey from another device or person').click()
+    await page.getByLabel('Passkey text').fill(brought)
+    await page.getByRole('button', { name: 'Add passkey' }).click()
+    await page.getByText('Passkey 2, added').waitFor()
   }
-  await page.getByRole('button', { name: 'Read the rules' }).click()
+  await page.getByRole('button', { name: 'Review rules' }).click()
   await page.getByText('These rules can never change.').waitFor()
-  await page.getByRole('button', { name: /^Make (this vault|it without a spare)$/ }).click()
-  await page.getByRole('heading', { name: 'The vault is made' }).waitFor()
+  await page.getByRole('button', { name: /^Create (vault|without a spare)$/ }).click()
+  await page.getByRole('heading', { name: 'Vault created' }).waitFor()
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('link', { name: 'Save the rules' }).click(),
+    page.getByRole('link', { name: 'Download rules' }).click(),
   ])
   const policy = parsePolicy(await readFile(await download.path()))
-  await page.getByRole('link', { name: 'Open the vault' }).click()
-  await page.getByRole('heading', { name: 'Address of the vault' }).waitFor()
+  await page.getByRole('link', { name: 'Open vault' }).click()
+  await page.getByRole('heading', { name: 'Vault address' }).waitFor()
   return { address: new URL(page.url()).pathname.split('/').at(-1) ?? '', policy }
 }
 
@@ -83,7 +83,7 @@ export async function sendReviewed(page: Page, amount: string): Promise<string> 
   const sent = page.getByRole('heading', { name: `Sent ${amount} ETH` })
   await sent.or(page.getByRole('alert')).waitFor()
   if (!(await sent.isVisible())) throw new Error(`not sent: ${await page.getByRole('alert').textContent()}`)
-  const href = await page.getByRole('link', { name: 'See the proof', exact: true }).getAttribute('href')
+  const href = await page.getByRole('link', { name: 'View proof', exact: true }).getAttribute('href')
   return href?.split('/').at(-1) ?? ''
 }
 
@@ -92,7 +92,7 @@ export async function approveElsewhere(page: Page, link: string, amount: string)
   await page.goto(link)
   await page.getByRole('heading', { name: 'Do you approve this?' }).waitFor()
   await page.getByText(`${amount} ETH`, { exact: true }).waitFor()
-  await page.getByRole('button', { name: 'Approve with a passkey' }).click()
-  await page.getByRole('heading', { name: 'You have approved this' }).waitFor()
+  await page.getByRole('button', { name: 'Approve with passkey' }).click()
+  await page.getByRole('heading', { name: 'Approved' }).waitFor()
   return (await page.locator('[data-text="approval"]').textContent()) ?? ''
 }

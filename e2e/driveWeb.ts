@@ -19,7 +19,7 @@ export async function signIn(page: Page, name: 'Alice' | 'Bob'): Promise<void> {
 }
 
 export async function fund(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Fund from the local faucet' }).click()
+  await page.getByRole('button', { name: 'Get test ETH' }).click()
   await page.getByText('The faucet sent 1 ETH.').waitFor()
 }
 
@@ -36,7 +36,7 @@ export async function send(page: Page, amount: string): Promise<string> {
   await review(page, amount)
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).click()
   await page.getByRole('heading', { name: `Sent ${amount} ETH` }).waitFor()
-  const href = await page.getByRole('link', { name: 'See the proof' }).getAttribute('href')
+  const href = await page.getByRole('link', { name: 'View proof' }).getAttribute('href')
   return href?.split('/').at(-1) ?? ''
 }
 
@@ -58,8 +58,8 @@ export async function signContent(
   await page.getByRole('radio', { name: kind }).click()
   await page.getByRole('textbox').fill(content)
   await page.getByRole('button', { name: 'Review' }).click()
-  await page.getByRole('button', { name: 'Sign this' }).click()
-  const href = await page.getByRole('link', { name: 'See the proof' }).getAttribute('href')
+  await page.getByRole('button', { name: 'Sign', exact: true }).click()
+  const href = await page.getByRole('link', { name: 'View proof' }).getAttribute('href')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('link', { name: 'Save the opening' }).click(),

@@ -70,7 +70,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     expect(await page.locator('[data-step][data-status="pass"]').count()).toBeGreaterThan(20)
     expect(await findSerious(page)).toEqual([])
     // The chain has the event before the service says so, and until then the page shows what is still to come.
-    await page.getByText('Still to come.').waitFor({ state: 'hidden' })
+    await page.getByText('Not started.').waitFor({ state: 'hidden' })
     expect(await measure(page, { width: 390, height: 844 })).toEqual({ isWithinTwoScreens: true, isWithinWidth: true })
     expect(await measure(page, { width: 320, height: 844 })).toMatchObject({ isWithinWidth: true })
 

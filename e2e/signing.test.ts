@@ -53,7 +53,7 @@ async function expectVerified(page: Page, { slug, openingFile }: PageSignature, 
   await page.goto(`${stack.webUrl}/proof/${slug}`)
   expect(await waitForVerdict(page)).toBe('mock')
   expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
-  await page.getByLabel('The opening’s file').setInputFiles(openingFile)
+  await page.getByLabel('Opening file').setInputFiles(openingFile)
   await page.getByText(title).first().waitFor()
   expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
 
@@ -102,7 +102,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     expect(new URL(page.url()).origin).toBe(stack.demoUrl)
     await page.reload()
     await page.getByText(`Signed in as ${address} at `).waitFor()
-    await page.getByRole('link', { name: 'See the proof' }).click()
+    await page.getByRole('link', { name: 'View proof' }).click()
     expect(await waitForVerdict(page)).toBe('mock')
     expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
     // The command that the page gives to copy ends in a plain result.
@@ -183,23 +183,23 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     const brought = await makePasskeyText(phone, stack.webUrl)
     const { address, policy } = await makeVault(page, { template: /^Approval above an amount/, limit: '0.1', brought })
     expect(policy.approvers).toHaveLength(2)
-    await page.getByText('Keep the rules, attest the address').click()
-    await page.getByRole('button', { name: 'Attest the address' }).click()
-    const attested = page.getByRole('link', { name: 'See the proof of the address' })
+    await page.getByText('Download rules and attest address').click()
+    await page.getByRole('button', { name: 'Attest address' }).click()
+    const attested = page.getByRole('link', { name: 'View proof of the address' })
     const ofAddress = ((await attested.getAttribute('href')) ?? '').split('/').at(-1) ?? ''
     await fund(page)
 
     await writePayment(page, '0.05')
-    await page.getByText('The rules of this vault allow it without approval.').waitFor()
+    await page.getByText('The vault’s rules allow this without approval.').waitFor()
     const small = await sendReviewed(page, '0.05')
     await page.getByRole('button', { name: 'Send another' }).click()
 
     await writePayment(page, '0.2')
     await page.getByText('Approve on another device').click()
-    const link = (await page.getByRole('link', { name: 'Link to approve' }).getAttribute('href')) ?? ''
+    const link = (await page.getByRole('link', { name: 'Approval link' }).getAttribute('href')) ?? ''
     const approval = await approveElsewhere(phone, link, '0.2')
-    await page.getByLabel('The approval that came back').fill(approval)
-    await page.getByRole('button', { name: 'Add the approval' }).click()
+    await page.getByLabel('Approval text').fill(approval)
+    await page.getByRole('button', { name: 'Add approval' }).click()
     await page.getByText('1 of 1 approval').waitFor()
     await page.context().clearCookies()
     await page.getByRole('button', { name: 'Sign and send 0.2 ETH' }).click()
@@ -213,7 +213,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     await page.getByLabel('Data').fill('0xdeadbeef')
     await page.getByLabel('Gas limit').fill('50000')
     await writePayment(page, '0')
-    await page.getByText('The rules of this vault refuse this').waitFor()
+    await page.getByText('Rejected by the vault’s rules').waitFor()
 
     await page.goto(`${stack.webUrl}/proof/${large}`)
     expect(await waitForVerdict(page)).toBe('mock')
@@ -234,9 +234,9 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     const { address: refuge } = await makeVault(page, { template: /^Approval above an amount/, limit: '1' })
     const fill = async () => {
       await page.getByLabel('Payments', { exact: true }).fill('1')
-      await page.getByLabel('Second vault, as a refuge').selectOption(refuge)
+      await page.getByLabel('Second vault', { exact: true }).selectOption(refuge)
     }
-    const { policy } = await makeVault(page, { template: /^An agent with a schedule/, limit: '0.1', fill })
+    const { policy } = await makeVault(page, { template: /^Agent with a schedule/, limit: '0.1', fill })
     expect(policy).toMatchObject({
       schedule: { count: 1, everyS: 86_400 },
       time: [{ kind: 'drand' }, { kind: 'satellite' }],

@@ -87,12 +87,12 @@ function PageSkeleton() {
 function NotFoundPage() {
   return (
     <section className="plain-page stack" aria-labelledby="not-found">
-      <h1 id="not-found">There is no page here</h1>
-      <p>The address may be mistyped or cut off. Links to proofs look like this:</p>
+      <h1 id="not-found">Page not found</h1>
+      <p>Check the address. A link to a proof looks like this:</p>
       <p className="mono">{window.location.origin}/proof/q83vEjRWeJCrze8SNFZ4kA</p>
       <p className="actions">
         <Link to="/" className="button">
-          To the wallet
+          Go to your wallet
         </Link>
         <Link to="/verify" className="button button-quiet">
           Verify a proof

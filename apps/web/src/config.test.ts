@@ -20,10 +20,10 @@ describe('loadConfig', () => {
   })
 
   test.each([
-    ['a server that is down', () => Promise.reject(new TypeError('Failed to fetch')), /cannot be reached/],
+    ['a server that is down', () => Promise.reject(new TypeError('Failed to fetch')), /could not be loaded/],
     ['404', () => new Response(null, { status: 404 }), /missing.*404/],
     ['the page of a one-page app', () => new Response('\n<!doctype html>'), /missing.*page/],
-    ['half a file', () => new Response('{"apiBaseUrl":'), /not JSON/],
+    ['half a file', () => new Response('{"apiBaseUrl":'), /not valid JSON/],
     ['a list', () => Response.json([good]), /not an object/],
   ])('%s: says what is wrong', async (_, answer, words) => {
     expect(await faultsOf(answer)).toEqual([expect.stringMatching(words)])

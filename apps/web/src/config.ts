@@ -41,7 +41,7 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
   readonly faults: readonly string[]
   constructor(faults: readonly string[]) {
-    super('config.json cannot be used')
+    super('invalid config.json')
     this.faults = faults
   }
 }
@@ -52,17 +52,18 @@ export async function loadConfig(fetch: typeof globalThis.fetch): Promise<WebCon
   try {
     response = await fetch('/config.json', { cache: 'no-cache' })
   } catch {
-    throw new ConfigError(['/config.json cannot be reached: the network or the web server is down'])
+    throw new ConfigError(['/config.json could not be loaded: the network or the web server is down'])
   }
-  if (!response.ok) throw new ConfigError([`/config.json is missing: the web server answered ${response.status}`])
+  if (!response.ok)
+    throw new ConfigError([`/config.json is missing: the web server returned status ${response.status}`])
   const text = await response.text()
   // Servers of one-page apps answer any unknown path with the page itself.
-  if (/^\s*</.test(text)) throw new ConfigError(['/config.json is missing: the web server answered with a page'])
+  if (/^\s*</.test(text)) throw new ConfigError(['/config.json is missing: the web server returned an HTML page'])
   try {
     return parseConfig(JSON.parse(text))
   } catch (error) {
     if (error instanceof ConfigError) throw error
-    throw new ConfigError(['/config.json is not JSON'])
+    throw new ConfigError(['/config.json is not valid JSON'])
   }
 }
 
@@ -70,26 +71,26 @@ type Rule = { isGood: (value: unknown) => boolean; words: string; isNeeded?: boo
 
 const isText = (value: unknown) => typeof value === 'string' && value !== ''
 const isAnything = () => true
-const url: Rule = { isGood: isUrl, words: 'must be an http(s) address, or left out' }
+const url: Rule = { isGood: isUrl, words: 'must be an http(s) URL or omitted' }
 const unchecked: Rule = { isGood: isAnything, words: '' }
 
 /** What each member must be. */
 const rules: Record<Exclude<keyof WebConfig, 'tokens'>, Rule> = {
-  apiBaseUrl: { isGood: isUrl, words: 'must be the http(s) address of the service', isNeeded: true },
+  apiBaseUrl: { isGood: isUrl, words: 'must be the http(s) URL of the service', isNeeded: true },
   chainId: { isGood: isChainId, words: 'must be a positive whole number', isNeeded: true },
-  maxFeePerGas: { isGood: isWei, words: 'must be a string of digits, in wei, or left out' },
-  chainName: { isGood: isText, words: 'must be text, or left out' },
+  maxFeePerGas: { isGood: isWei, words: 'must be a string of digits, in wei, or omitted' },
+  chainName: { isGood: isText, words: 'must be text or omitted' },
   rpcUrl: url,
   explorerUrl: url,
   faucetUrl: url,
   ipfsGatewayUrl: url,
   signInDemoUrl: url,
-  attestations: { isGood: isAttestations, words: 'must have chainId, rpcUrl and address, or be left out' },
+  attestations: { isGood: isAttestations, words: 'must have chainId, rpcUrl and address, or be omitted' },
   // The pages that verify check these.
   trust: unchecked,
   allowMock: unchecked,
   tcbStatuses: unchecked,
-  manifestFile: { isGood: isText, words: 'must be a path, or left out' },
+  manifestFile: { isGood: isText, words: 'must be a path or omitted' },
 }
 
 /** Takes the members it knows and leaves others alone. */
@@ -147,15 +148,15 @@ const MAX_DECIMALS = 36
 
 function findTokenFaults(value: unknown): string[] {
   if (!Array.isArray(value) || value.length > MAX_TOKENS)
-    return [`tokens must be a list of at most ${MAX_TOKENS}, or left out`]
+    return [`tokens must be a list of at most ${MAX_TOKENS}, or omitted`]
   const seen = new Set<string>()
   return value.flatMap((token: unknown, index) => {
     if (!isToken(token))
       return [
-        `tokens[${index}] must have chainId, address, symbol (not ETH, nor that of its chain’s coin), decimals (0 to ${MAX_DECIMALS}) and name`,
+        `tokens[${index}] must have chainId, address, symbol (not ETH or the chain’s own coin), decimals (0 to ${MAX_DECIMALS}) and name`,
       ]
     const key = `${token.chainId} ${token.address.toLowerCase()}`
-    if (seen.has(key)) return [`tokens[${index}] is in the list twice`]
+    if (seen.has(key)) return [`tokens[${index}] is a duplicate`]
     seen.add(key)
     return []
   })

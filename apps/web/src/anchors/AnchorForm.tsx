@@ -23,17 +23,17 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
 
   return (
     <Fold
-      title="What it is held against"
+      title="Trust anchors"
       note={source === 'operator' ? 'The operator’s anchors' : 'Your anchors'}
       isOpen={operator.fault !== undefined}
     >
       <p>
-        Hardware runs anyone’s program. Anchors say which program, settings, entropy source and contract are the right
-        ones. They must come from someone other than the receipt.
+        Attested hardware can run any program. Trust anchors say which code, settings, entropy source and contract you
+        accept. Get them from a source other than the receipt.
       </p>
       {operator.fault === undefined ? null : (
-        <Notice tone="warning" title="The operator’s anchors cannot be read">
-          <p>Nothing of theirs is used. {operator.fault}</p>
+        <Notice tone="warning" title="The operator’s anchors are invalid">
+          <p>None of them are used. {operator.fault}</p>
         </Notice>
       )}
       <fieldset className="anchor-choice">
@@ -42,7 +42,7 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
           <input type="radio" name={name} checked={!isOwn} onChange={takeOperators} />
           <span>
             The operator’s, from this site’s <code>config.json</code>
-            {hasAnchors(operator.trust) ? '' : ' (there are none)'}
+            {hasAnchors(operator.trust) ? '' : ' (none set)'}
           </span>
         </label>
         <label>
@@ -81,8 +81,8 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
   return (
     <form ref={form} className="stack" onSubmit={submit} noValidate>
       <p>
-        Take them from a published release, or build the code and measure it. Several of a kind go on lines of their
-        own. What you leave empty is not judged.
+        Copy them from a published release, or build the code and measure it yourself. Enter one value per line. If a
+        field is empty, its check is skipped.
       </p>
       {anchorEntries.map(([name, { label, hint, inputMode }]) => (
         <Field
@@ -111,8 +111,8 @@ function TrustList({ trust }: { trust: Trust }) {
   return (
     <>
       <p>
-        <strong>These are the operator’s own words.</strong> A verdict against them shows that the operator keeps to
-        what they say, not that it is good.
+        <strong>The operator chose these anchors.</strong> They show whether the service runs what its operator claims,
+        not whether that code is safe.
       </p>
       <details className="fine-print">
         <summary>Show the operator’s anchors</summary>
@@ -145,21 +145,21 @@ function toEntries(trust: Trust): Entry[] {
   const optional = (title: string, values: readonly string[] | undefined): Entry[] =>
     values === undefined ? [] : [[title, values]]
   return [
-    ['Code of the key enclave', enclave.measurements.map(nameRegisters)],
-    ...optional('Run-time events of the key enclave', events.length === 0 ? undefined : events),
-    ['Settings of the key enclave', enclave.configHashes],
-    ...optional('Oldest evaluation by Intel', evaluation === undefined ? undefined : [String(evaluation)]),
-    ...optional('Machines of the key enclave', enclave.platforms?.map(toPlatformText)),
-    ['Code of the coordinator', coordinator.measurements],
-    ['Settings of the coordinator', coordinator.configHashes],
-    ...optional('Patch levels of the coordinator', minimumTcb.length === 0 ? undefined : minimumTcb),
-    ...optional('Chips of the coordinator', coordinator.chips),
-    ['Entropy source', entropyKeys],
-    ...optional(`Witnesses of the log, ${log?.quorum} of which must cosign`, log?.witnesses),
-    ['Accepted beside UpToDate', trust.tcbStatuses],
+    ['Key enclave code', enclave.measurements.map(nameRegisters)],
+    ...optional('Key enclave runtime events', events.length === 0 ? undefined : events),
+    ['Key enclave settings', enclave.configHashes],
+    ...optional('Minimum TCB evaluation data number', evaluation === undefined ? undefined : [String(evaluation)]),
+    ...optional('Key enclave machines', enclave.platforms?.map(toPlatformText)),
+    ['Coordinator code', coordinator.measurements],
+    ['Coordinator settings', coordinator.configHashes],
+    ...optional('Coordinator minimum TCB', minimumTcb.length === 0 ? undefined : minimumTcb),
+    ...optional('Coordinator chips', coordinator.chips),
+    ['Entropy source keys', entropyKeys],
+    ...optional(`Log witnesses (${log?.quorum} must cosign)`, log?.witnesses),
+    ['TCB statuses accepted besides UpToDate', trust.tcbStatuses],
     ['Contract', contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]],
-    ...optional('Longest time from signing to event', delay === undefined ? undefined : [`${delay} seconds`]),
-    ['Simulated evidence', [trust.allowMock ? 'is accepted, as MOCK' : 'is shown as MOCK, and not accepted']],
+    ...optional('Maximum time from signing to event', delay === undefined ? undefined : [`${delay} seconds`]),
+    ['Simulated evidence', [trust.allowMock ? 'accepted, marked MOCK' : 'rejected, marked MOCK']],
   ]
 }
 
@@ -174,7 +174,7 @@ function AnchorValues({ title, values }: { title: string; values: readonly strin
   return (
     <div>
       <dt>{title}</dt>
-      {values.length === 0 ? <dd>none: not judged</dd> : values.map((value) => <dd key={value}>{value}</dd>)}
+      {values.length === 0 ? <dd>none (check skipped)</dd> : values.map((value) => <dd key={value}>{value}</dd>)}
     </div>
   )
 }

@@ -78,7 +78,7 @@ describe('the visitor’s anchors', () => {
     )
     expect(faults).toEqual({
       coordinatorMeasurements: 'Line 1 is not 48 bytes of hex, with or without : and the 32 bytes of HOST_DATA.',
-      coordinatorTcb: expect.stringMatching(/^Each line is PRODUCT:PART=LEVEL/),
+      coordinatorTcb: expect.stringMatching(/^Expected PRODUCT:PART=LEVEL/),
       coordinatorChips: 'Line 2 is not 64 bytes of hex.',
     })
   })
@@ -110,7 +110,7 @@ describe('the visitor’s anchors', () => {
     expect(faults).toEqual({
       configHashes: 'Line 2 is not 32 bytes of hex.',
       address: 'This is not 20 bytes of hex.',
-      chainId: 'This is not the number of a chain.',
+      chainId: 'Enter a chain ID, such as 1.',
     })
   })
 
@@ -147,7 +147,7 @@ describe('the visitor’s anchors', () => {
       platforms: [{ ppid: id }, { fmspc: '00806f050000' }],
     })
     expect(parseAnchorForm({ ...empty, platforms: `ppid:${id}\n${id}` }, operator).faults).toEqual({
-      platforms: 'Line 2 is not fmspc:HEX of 6 bytes, or ppid:HEX or platformInstanceId:HEX of 16.',
+      platforms: 'Line 2: expected fmspc:HEX of 6 bytes, or ppid:HEX or platformInstanceId:HEX of 16.',
     })
   })
 

@@ -30,76 +30,76 @@ type AnchorFieldWords = {
 const anchorFields = {
   measurements: {
     member: 'enclave.measurements',
-    label: 'Code of the key enclave',
+    label: 'Key enclave code',
     hint: () =>
-      'MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG, 48 bytes of hex each, 0 for one of zeros. A register left empty leaves the code unknown.',
+      'MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG, 48 bytes of hex each, or 0 for all zeros. If a register is empty, the code counts as unknown.',
   },
   configHashes: {
     member: 'enclave.configHashes',
-    label: 'Settings of the key enclave',
-    hint: () => 'Its configuration hash, 32 bytes of hex.',
+    label: 'Key enclave settings',
+    hint: () => 'Configuration hash, 32 bytes of hex.',
   },
   platforms: {
     member: 'enclave.platforms',
-    label: 'Machines of the key enclave',
-    hint: () => 'Each as fmspc:, ppid: or platformInstanceId: and its hex. Left empty, every genuine machine will do.',
+    label: 'Key enclave machines',
+    hint: () => 'fmspc:, ppid: or platformInstanceId: followed by hex. If empty, every genuine machine is accepted.',
   },
   coordinatorMeasurements: {
     member: 'coordinator.measurements',
-    label: 'Code of the coordinator',
-    hint: () => 'MEASUREMENT:HOST_DATA, 48 and 32 bytes of hex. The measurement alone leaves the code unknown.',
+    label: 'Coordinator code',
+    hint: () => 'MEASUREMENT:HOST_DATA, 48 and 32 bytes of hex. With only the measurement, the code counts as unknown.',
   },
   coordinatorConfigHashes: {
     member: 'coordinator.configHashes',
-    label: 'Settings of the coordinator',
-    hint: () => 'Its configuration hash, 32 bytes of hex.',
+    label: 'Coordinator settings',
+    hint: () => 'Configuration hash, 32 bytes of hex.',
   },
   coordinatorTcb: {
     member: 'coordinator.minimumTcb',
-    label: 'Patch levels of the coordinator',
-    hint: () => 'The least ones of its firmware, by product of AMD, such as Genoa:bl=10,snp=23,ucode=84.',
+    label: 'Coordinator minimum TCB',
+    hint: () => 'Minimum firmware levels for each AMD product, such as Genoa:bl=10,snp=23,ucode=84.',
   },
   coordinatorChips: {
     member: 'coordinator.chips',
-    label: 'Chips of the coordinator',
-    hint: () => 'Their ids, 64 bytes of hex. Left empty: any, but a Milan passes only if it is listed.',
+    label: 'Coordinator chips',
+    hint: () => 'Chip IDs, 64 bytes of hex. If empty, every chip is accepted except Milan chips, which must be listed.',
   },
   entropyKeys: {
     member: 'entropyKeys',
-    label: 'Key of the entropy source',
-    hint: () => 'Ed25519, 32 bytes of hex.',
+    label: 'Entropy source key',
+    hint: () => 'Ed25519 public key, 32 bytes of hex.',
   },
   witnesses: {
     member: 'log.witnesses',
-    label: 'Witnesses of the log',
+    label: 'Log witnesses',
     hint: () =>
-      'Their keys as they state them, name+id+key, or 32 bytes of hex. Left empty, those of the key enclave’s settings count alone.',
+      'Verifier keys (name+id+key), or 32 bytes of hex. If empty, only the witnesses in the key enclave’s settings count.',
   },
   quorum: {
     member: 'log',
-    label: 'How many of them must have cosigned',
-    hint: () => 'More than half of those that you name.',
+    label: 'Witness quorum',
+    hint: () => 'How many of these witnesses must cosign: more than half.',
     inputMode: 'numeric',
   },
   address: {
     member: 'contracts[0].address',
-    label: 'Contract with the events',
-    hint: () => 'Its address. Left empty, the chain is not asked.',
+    label: 'Event contract',
+    hint: () => 'Contract address. If empty, the chain isn’t checked.',
     inputMode: 'text',
   },
   rpcUrl: {
     member: 'contracts[0].rpcUrl',
-    label: 'Node of that chain',
+    label: 'RPC URL',
     hint: (node) =>
       node === undefined
-        ? 'Left empty: none is set here.'
-        : `Left empty: ${node.rpcUrl}, and the operator’s node decides whether there is an event.`,
+        ? 'Required with a contract.'
+        : `If empty: ${node.rpcUrl}. You then rely on the operator’s node for events.`,
     inputMode: 'url',
   },
   chainId: {
     member: 'contracts[0].chainId',
-    label: 'Number of that chain',
-    hint: (node) => `Left empty: ${node?.chainId ?? 'none is set here'}.`,
+    label: 'Chain ID',
+    hint: (node) => (node === undefined ? 'Required with a contract.' : `If empty: ${node.chainId}.`),
     inputMode: 'numeric',
   },
 } as const satisfies Record<string, AnchorFieldWords>
@@ -121,16 +121,17 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
   const contract = fields.address.trim() === '' ? undefined : parseContract(fields, operator, faults)
   const platforms = toLines(fields.platforms).flatMap((line, index) => {
     const platform = parsePlatformText(line)
-    if (platform === undefined) faults.platforms ??= `Line ${index + 1} is not ${PLATFORM_FORM}.`
+    if (platform === undefined) faults.platforms ??= `Line ${index + 1}: expected ${PLATFORM_FORM}.`
     return platform ?? []
   })
   const levels = toLines(fields.coordinatorTcb)
   const minimumTcb = parseMinimumTcbTexts(levels)
-  if (minimumTcb === undefined) faults.coordinatorTcb = `Each line is ${MINIMUM_TCB_FORM}; each product stands once.`
+  if (minimumTcb === undefined)
+    faults.coordinatorTcb = `Expected ${MINIMUM_TCB_FORM} on each line, with each product once.`
   const chips = toLines(fields.coordinatorChips).map(toHex)
   const witnesses = toLines(fields.witnesses).map((line, index) => {
     const key = parseWitnessText(line)
-    if (key === undefined) faults.witnesses ??= `Line ${index + 1} is not ${WITNESS_FORM}.`
+    if (key === undefined) faults.witnesses ??= `Line ${index + 1}: expected ${WITNESS_FORM}.`
     return key ?? line
   })
   const isLogAsked = witnesses.length > 0 || fields.quorum.trim() !== ''
@@ -139,7 +140,7 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
     enclave: {
       measurements: toLines(fields.measurements).flatMap((line, index) => {
         const measurement = parseMeasurementText(line, toHex)
-        if (measurement === undefined) faults.measurements ??= `Line ${index + 1} is not ${MEASUREMENT_FORM}.`
+        if (measurement === undefined) faults.measurements ??= `Line ${index + 1}: expected ${MEASUREMENT_FORM}.`
         return measurement ?? []
       }),
       configHashes: toLines(fields.configHashes).map(toHex),
@@ -167,11 +168,11 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
 function parseContract({ address, rpcUrl, chainId }: AnchorFields, { node }: Trust, faults: AnchorFaults) {
   const url = rpcUrl.trim() === '' ? node?.rpcUrl : parseHttpUrl(rpcUrl.trim())
   const chain = chainId.trim() === '' ? (node?.chainId ?? 0) : Number(chainId)
-  if (url === undefined) faults.rpcUrl = 'This is not an http or https URL without credentials.'
-  if (!Number.isSafeInteger(chain) || chain < 1) faults.chainId = 'This is not the number of a chain.'
+  if (url === undefined) faults.rpcUrl = 'Enter an http or https URL without credentials.'
+  if (!Number.isSafeInteger(chain) || chain < 1) faults.chainId = 'Enter a chain ID, such as 1.'
   const typed = `0x${address.trim().replace(/^0x/, '')}`
   if (isPrefixedHex(typed, 20) && !isAddress(typed))
-    faults.address = 'The checksum of this address is wrong. Copy it again.'
+    faults.address = 'This address has a wrong checksum. Copy it again.'
   return { address: `0x${toHex(address.trim())}`, rpcUrl: url ?? '', chainId: chain }
 }
 

@@ -55,9 +55,9 @@ test.each<[string, object, string]>([
   ['a key too short', { trust: { ...manifest, entropyKeys: [hex(31)] } }, 'entropyKeys[0]: not 32 or 96 bytes'],
   ['a key that is a number', { trust: { ...manifest, entropyKeys: [5] } }, 'entropyKeys[0]: not 32 or 96 bytes'],
   ['upper case', { trust: { ...manifest, entropyKeys: [hex(32, 'A')] } }, 'entropyKeys[0]: not 32 or 96 bytes'],
-  ['mock as a text', { allowMock: 'true' }, 'allowMock: not true or false'],
-  ['an unknown status', { tcbStatuses: ['Fine'] }, 'tcbStatuses: has what is not a TCB status of Intel'],
-  ['a status outside of a list', { tcbStatuses: 'OutOfDate' }, 'tcbStatuses: not a list'],
+  ['mock as a text', { allowMock: 'true' }, 'allowMock: expected true or false'],
+  ['an unknown status', { tcbStatuses: ['Fine'] }, 'tcbStatuses: unknown TCB status'],
+  ['a status outside of a list', { tcbStatuses: 'OutOfDate' }, 'tcbStatuses: expected a list'],
   [
     'a misspelt member of attestations',
     { attestations: { ...attestations, fromBlok: 7 } },
@@ -71,7 +71,7 @@ test.each<[string, object, string]>([
   [
     'a node with credentials',
     { attestations: { ...attestations, rpcUrl: 'https://a:b@node.example' } },
-    'attestations.rpcUrl: not an http or https URL without credentials',
+    'attestations.rpcUrl: expected an http or https URL without credentials',
   ],
 ])('%s: nothing is trusted, and the fault is named', (_name, change, words) => {
   const { trust, fault } = readOperatorTrust({ ...site, ...change })

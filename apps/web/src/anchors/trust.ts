@@ -36,13 +36,13 @@ export const noTrust: Trust = { manifest: emptyManifest, allowMock: false, tcbSt
 export function readOperatorTrust(config: WebConfig): OperatorTrust {
   const { trust: manifest = emptyManifest, allowMock = false, tcbStatuses: statuses = [], attestations } = config
   const faults = findManifestFaults(manifest).map(({ member, fault }) => `${member}: ${fault}`)
-  if (typeof allowMock !== 'boolean') faults.push('allowMock: not true or false')
-  if (!Array.isArray(statuses)) faults.push('tcbStatuses: not a list')
-  else if (!statuses.every(isTcbStatus)) faults.push('tcbStatuses: has what is not a TCB status of Intel')
+  if (typeof allowMock !== 'boolean') faults.push('allowMock: expected true or false')
+  if (!Array.isArray(statuses)) faults.push('tcbStatuses: expected a list')
+  else if (!statuses.every(isTcbStatus)) faults.push('tcbStatuses: unknown TCB status')
   faults.push(...findContractFaults(attestations))
   const rpcUrl = parseHttpUrl(attestations?.rpcUrl)
   if (attestations !== undefined && rpcUrl === undefined) {
-    faults.push('attestations.rpcUrl: not an http or https URL without credentials')
+    faults.push('attestations.rpcUrl: expected an http or https URL without credentials')
   }
   if (faults.length > 0) return { trust: noTrust, fault: faults.join('; ') }
   return {

@@ -54,11 +54,11 @@ export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
       isLoading={isLoading}
       error={error}
       items={items}
-      loading={isLoading && !isAll ? 'Reading the history' : undefined}
-      retry={{ label: 'Read the history again', onRetry: reload }}
+      loading={isLoading && !isAll ? 'Loading history…' : undefined}
+      retry={{ label: 'Reload history', onRetry: reload }}
       empty={
         isAll && items.length === 0
-          ? 'Nothing signed or received yet. What you send or sign appears here, each with its proof.'
+          ? 'No activity yet. Payments and signatures appear here with their proofs.'
           : undefined
       }
     >
@@ -81,13 +81,13 @@ function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
   return (
     <div className="fine-print incoming-note">
       <p>
-        {isOne ? 'Payments to you: ' : `${coin} paid to you: `}
+        {isOne ? 'Incoming payments: ' : `Incoming ${coin}: `}
         {sentenceOf(ether)}
       </p>
-      {isOne ? null : <p>Tokens paid to you: {sentenceOf(tokens)}</p>}
+      {isOne ? null : <p>Incoming tokens: {sentenceOf(tokens)}</p>}
       {hasFault ? (
         <Button look="small" onClick={retry}>
-          Look again
+          Search again
         </Button>
       ) : null}
     </div>
@@ -95,14 +95,14 @@ function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
 }
 
 const FAULTS: Record<IncomingFault, string> = {
-  refused: 'the node does not answer questions about past blocks, so they are not shown.',
-  unreachable: 'the node does not answer, so some may be missing.',
+  refused: 'not shown, because the node can’t search past blocks.',
+  unreachable: 'some may be missing, because the node isn’t responding.',
 }
 
 function sentenceOf(looked: Looked | IncomingFault | null): string {
-  if (looked === null) return 'looking at the latest blocks.'
+  if (looked === null) return 'searching recent blocks…'
   if (typeof looked === 'string') return FAULTS[looked]
   const { fromBlock, since } = looked
-  if (fromBlock === 0n) return 'all blocks of this chain were looked at.'
-  return `blocks after ${fromBlock} were looked at, since ${toDateTime(since)}.`
+  if (fromBlock === 0n) return 'searched the whole chain.'
+  return `searched since ${toDateTime(since)} (block ${fromBlock}).`
 }

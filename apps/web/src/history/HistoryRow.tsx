@@ -133,15 +133,15 @@ function HistoryLine({ description, isVoid, time, chainName, vault, children }: 
 
 /** For people; what went as it should needs no words. */
 const broadcastWords: Record<Exclude<Broadcast, 'included'>, { label: string; meaning: string }> = {
-  waiting: { label: 'Waiting for a block', meaning: 'Sent, and not in a block yet.' },
-  reverted: { label: 'Failed on the chain', meaning: 'It is in a block, but it failed: only the fee was paid.' },
+  waiting: { label: 'Pending', meaning: 'Sent, but not in a block yet.' },
+  reverted: { label: 'Failed', meaning: 'The transaction failed on the chain. Only the network fee was paid.' },
   not_broadcast: {
     label: 'Not broadcast',
-    meaning: 'Signed, but the node has not seen it. Its signature is public, so it can still be sent.',
+    meaning: 'Signed, but the node doesn’t know it. Its signature is public, so anyone can still send it.',
   },
   unknown: {
     label: 'May have been paid',
     meaning:
-      'Its number is used, but the node does not know this transaction. Look for it on an explorer before you pay again.',
+      'The node doesn’t know this transaction, but its nonce is used. Check a block explorer before you pay again.',
   },
 }

@@ -26,8 +26,8 @@ export function describeSigned(
   if (transaction.kind === 'authorization') {
     const { implementation } = transaction
     if (isAddressEqual(implementation, zeroAddress))
-      return { direction: 'none', what: 'Authorization of no code', counterparty: null, amount: null }
-    return { direction: 'none', what: 'Authorization of', counterparty: implementation, amount: null }
+      return { direction: 'none', what: 'Authorization to remove code', counterparty: null, amount: null }
+    return { direction: 'none', what: 'Authorization for', counterparty: implementation, amount: null }
   }
   const { to, value, data, chainId } = transaction
   const token = page.tokens?.find((one) => one.chainId === chainId && isAddressEqual(one.address, to))
@@ -38,7 +38,7 @@ export function describeSigned(
   }
   const amount = `${toShortAmount(BigInt(value), 18)} ${toCoin({ chainId })}`
   if (data === '0x') return describePayment({ from, recipient: to, amount })
-  return { direction: 'out', what: 'Call of', counterparty: to, amount: value === '0' ? null : `−${amount}` }
+  return { direction: 'out', what: 'Contract call to', counterparty: to, amount: value === '0' ? null : `−${amount}` }
 }
 
 function describePayment({ from, recipient, amount }: { from: Hex; recipient: Hex; amount: string }): Description {

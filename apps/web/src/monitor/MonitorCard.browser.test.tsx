@@ -112,7 +112,7 @@ test('a node that does not answer shows nothing as complete', async () => {
   node.lie = (method) => (method === 'eth_getLogs' ? new Error('block range is too wide') : undefined)
   const screen = await open()
   await screen.getByRole('button', { name: 'Check all transactions' }).click()
-  await expect.element(screen.getByText(/Nothing could be checked/)).toBeVisible()
+  await expect.element(screen.getByText(/The check failed/)).toBeVisible()
   expect(screen.container.textContent).not.toContain('complete up to')
 })
 

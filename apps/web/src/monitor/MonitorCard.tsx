@@ -17,12 +17,12 @@ export function MonitorCard({ address }: { address: Hex }) {
   if (attestations === undefined) return null
   return (
     <section className="card" aria-labelledby="monitor-heading">
-      <h2 id="monitor-heading">Are all proofs there?</h2>
+      <h2 id="monitor-heading">Missing proofs</h2>
       {isAsked ? (
         <MonitorResult address={address} />
       ) : (
         <>
-          <p>Your browser can look through the chain for a use of this wallet that has no proof.</p>
+          <p>Your browser can search the chain for transactions of this wallet that have no proof.</p>
           <Button onClick={() => setIsAsked(true)}>Check all transactions</Button>
         </>
       )}

@@ -56,11 +56,11 @@ export function MonitorResult({ address }: { address: Hex }) {
     <>
       {state.phase === 'looking' ? (
         <p role="status">
-          {state.of === 0 ? 'Looking at the chain …' : `Judging receipts: ${state.judged} of ${state.of}`}
+          {state.of === 0 ? 'Searching the chain…' : `Checking receipts: ${state.judged} of ${state.of}`}
         </p>
       ) : null}
       {state.phase === 'failed' ? (
-        <Notice tone="warning" title="Nothing could be checked" isAlert>
+        <Notice tone="warning" title="The check failed" isAlert>
           <p>{state.message}</p>
         </Notice>
       ) : null}
@@ -91,8 +91,7 @@ function ReportView({ report }: { report: MonitorReport }) {
         )}
       </Notice>
       <p className="fine-print">
-        {unseen} Anchors and node are those of this site: ask with npm run monitor for a check that its operator has no
-        part in.
+        {unseen} This check uses the operator’s anchors and node. For an independent check, run npm run monitor.
       </p>
     </>
   )
@@ -113,13 +112,14 @@ async function checkWallet({ config, ...deps }: CheckWalletDeps, address: Hex): 
   if (node === undefined || contract === undefined) {
     throw new VerifierError(
       'invalid_arguments',
-      'this site names no contract and node',
+      'this site’s configuration has no contract or node',
       fault ? { details: fault } : {},
     )
   }
   // A site of a well-known chain need not name a node of it; that of the contract may be one.
   const rpc = config.rpcUrl ?? (node.chainId === config.chainId ? node.rpcUrl : undefined)
-  if (rpc === undefined) throw new VerifierError('invalid_arguments', 'this site names no node of the wallet’s chain')
+  if (rpc === undefined)
+    throw new VerifierError('invalid_arguments', 'this site’s configuration has no node for the wallet’s chain')
   return monitorWallet(
     { fetchBytes, now: () => new Date(), ...deps },
     {

@@ -12,7 +12,7 @@ const TITLES = {
   transaction: 'Transaction',
   authorization: 'Authorization',
   'off-chain': 'Commitment',
-  address: 'Hash of the statement',
+  address: 'Statement hash',
 } as const
 
 /** Where everything lies, for readers who want to look for themselves. */
@@ -22,13 +22,13 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
   const [gateway] = toGateways({ ...config, ipfsUrl: proof.ipfsUrl })
   const isReceiptCid = ipfsCid !== null && isCid(ipfsCid)
   return (
-    <Fold title="Look for yourself">
+    <Fold title="Links and hashes">
       <dl className="evidence-facts stack">
         <LinkedFact
           title={TITLES[kind]}
           text={txHash}
           href={kind === 'transaction' ? toExplorerLink(config, txHash, chainId) : undefined}
-          linkText="Show in the explorer"
+          linkText="View in explorer"
         />
         <LinkedFact title="Wallet" text={toChecksumAddress(walletAddress)} />
         {ipfsCid === null ? null : (
@@ -36,7 +36,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
             title="Receipt (CID)"
             text={ipfsCid}
             href={isReceiptCid && gateway !== undefined ? toGatewayLink(gateway, ipfsCid) : undefined}
-            linkText="Open the raw receipt"
+            linkText="View raw receipt"
           />
         )}
         {onchainTxHash === null ? null : (
@@ -44,7 +44,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
             title="Event"
             text={onchainTxHash}
             href={toExplorerLink(config, onchainTxHash, attestations?.chainId)}
-            linkText="Show in the explorer"
+            linkText="View in explorer"
           >
             {onchainBlockNumber === null ? 'Not confirmed yet.' : `In block ${onchainBlockNumber}.`}
           </LinkedFact>
@@ -75,7 +75,7 @@ function LinkedFact(props: {
           <span className="fact-note">
             <a href={href} target="_blank" rel="noreferrer noopener">
               {linkText}
-              <span className="visually-hidden"> of the {toWithin(title)}, in a new tab</span>
+              <span className="visually-hidden"> for the {toWithin(title)}, in a new tab</span>
             </a>
           </span>
         )}

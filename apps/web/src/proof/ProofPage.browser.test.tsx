@@ -107,14 +107,14 @@ describe('a complete proof', () => {
 
   test('links lead to gateway and explorer, and the bytes can be saved', async () => {
     await show()
-    await heading('Keep the evidence').toBeVisible()
+    await heading('Download the evidence').toBeVisible()
     const links = [...document.querySelectorAll('a')]
     const hrefs = links.map(({ href }) => href)
     expect(hrefs).toContain(`${gatewayUrl}/ipfs/${issue.cid}`)
     expect(hrefs).toContain(`https://explorer.test/tx/${honest.txHash}`)
     expect(hrefs).toContain(`https://explorer.test/tx/${honest.onchainTxHash}`)
     expect(links.map(({ textContent }) => textContent)).toContain(
-      'Open the raw receipt of the receipt (CID), in a new tab',
+      'View raw receipt for the receipt (CID), in a new tab',
     )
     const saved = links.filter(({ download }) => download !== '')
     expect(saved.map(({ download }) => download)).toEqual([
@@ -152,7 +152,7 @@ describe('a service that lies is told so, claim by claim', () => {
     await show()
     await heading('Not verified: the service says something false about this receipt').toBeVisible()
     expect(lies()).toEqual(['receipt'])
-    expect(openParts()).toContain('What the service says')
+    expect(openParts()).toContain('Reported by the service')
   })
 })
 
@@ -161,7 +161,7 @@ describe('where there is nothing to verify', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     network.routes.push([proofUrl, () => json({ code: 'proof_not_found', title: 'there is no such proof' }, 404)])
     await show()
-    await alert('There is no such proof')
+    await alert('Proof not found')
     await vi.advanceTimersByTimeAsync(3 * POLL_INTERVAL_MS)
     expect(network.requests).toHaveLength(1)
   })
@@ -177,10 +177,10 @@ describe('where there is nothing to verify', () => {
           : json({ ...honest, status: 'pin_failed', ipfsCid: null, receipt: null }),
     ])
     await show()
-    await alert('cannot be asked right now')
+    await alert('service is unavailable')
     isDown = false
     await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
-    await expect.element(page.getByText('There is no public receipt to verify')).toBeVisible()
+    await expect.element(page.getByText('The receipt isn’t public')).toBeVisible()
     expect(page.getByRole('alert').elements()).toHaveLength(0)
   })
 
@@ -237,9 +237,9 @@ test('a proof on its way is followed until it is complete, and verified again wi
   let step = 0
   network.routes.push([proofUrl, () => json({ ...honest, ...life[step] })])
   await show()
-  await expect.element(page.getByText('The receipt is not public yet')).toBeVisible()
+  await expect.element(page.getByText('The receipt isn’t public yet')).toBeVisible()
   expect(stages()).toEqual(['done', 'current', 'waiting', 'waiting'])
-  await expect.element(page.getByText(/This page asks again every few seconds\.$/)).toBeVisible()
+  await expect.element(page.getByText(/This page updates automatically\.$/)).toBeVisible()
   const { eth_getLogs } = network.rpc
   network.rpc.eth_getLogs = []
   step = 1
@@ -315,15 +315,15 @@ test('the visitor’s own anchors replace the operator’s, from the keyboard', 
   await show()
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   expect(statusOf('measurement')).toBe('pass')
-  await open('What it is held against')
+  await open('Trust anchors')
   await page.getByRole('radio', { name: 'My own' }).click()
-  await expect.element(page.getByLabelText('Node of that chain')).toHaveAccessibleDescription(/operator’s node decides/)
-  await page.getByLabelText('Settings of the key enclave').fill('12')
+  await expect.element(page.getByLabelText('RPC URL')).toHaveAccessibleDescription(/operator’s node for events/)
+  await page.getByLabelText('Key enclave settings').fill('12')
   await userEvent.keyboard('{Tab}')
   await page.getByRole('button', { name: 'Use these anchors' }).click()
   await expect.element(page.getByText('Line 1 is not 32 bytes of hex.')).toBeVisible()
-  await expect.element(page.getByLabelText('Settings of the key enclave')).toHaveFocus()
-  await page.getByLabelText('Settings of the key enclave').fill('12'.repeat(32))
+  await expect.element(page.getByLabelText('Key enclave settings')).toHaveFocus()
+  await page.getByLabelText('Key enclave settings').fill('12'.repeat(32))
   await userEvent.keyboard('{Tab}')
   await page.getByRole('button', { name: 'Use these anchors' }).click()
   await vi.waitFor(() => expect(statusOf('config')).toBe('fail'), PATIENCE)
@@ -337,19 +337,19 @@ test('the page has the verdict first, then what was signed, then the checks, and
   expect([...document.querySelectorAll('h2')].map(({ textContent }) => textContent)).toEqual([
     'Nothing failed, on MOCK evidence',
     'What was signed',
-    'The checks',
-    'Keep the evidence',
-    'Look for yourself',
-    'What it is held against',
-    'Check it without this page',
-    'What the service says',
+    'Checks',
+    'Download the evidence',
+    'Links and hashes',
+    'Trust anchors',
+    'Verify independently',
+    'Reported by the service',
   ])
   expect(document.querySelectorAll('[data-group]')).toHaveLength(6)
   expect(document.querySelectorAll('details[open]')).toHaveLength(0)
   const levels = [...document.querySelectorAll('h1, h2, h3, h4')].map(({ tagName }) => Number(tagName.slice(1)))
   expect(levels[0]).toBe(1)
   expect(levels.every((level, index) => level <= (levels[index - 1] ?? 0) + 1)).toBe(true)
-  const status = page.getByRole('status').filter({ hasText: '30 steps: 27 passed, 0 failed, 3 not judged.' })
+  const status = page.getByRole('status').filter({ hasText: '30 checks: 27 passed, 0 failed, 3 skipped.' })
   await expect.element(status, PATIENCE).toBeInTheDocument()
 })
 
@@ -370,7 +370,7 @@ test('axe finds nothing serious, with a failure and with all parts open', async 
   network.rpc.eth_getLogs = []
   await show()
   await heading('Not verified').toBeVisible()
-  await page.getByRole('heading', { name: 'What it is held against' }).click()
+  await page.getByRole('heading', { name: 'Trust anchors' }).click()
   await page.getByRole('radio', { name: 'My own' }).click()
   await expectAccessible()
   for (const details of document.querySelectorAll('details')) details.open = true

@@ -27,7 +27,7 @@ export function ProofPage({ slug }: { slug: string }) {
     <div className="evidence-page stack">
       <h1>Proof of a signature</h1>
       {error === undefined ? null : <ProofFailure error={error} isPolling={isPolling} onRetry={retry} />}
-      {proof === undefined && error === undefined ? <p role="status">Asking the service for this proof …</p> : null}
+      {proof === undefined && error === undefined ? <p role="status">Loading the proof…</p> : null}
       {proof === undefined ? null : <ProofView proof={proof} isPolling={isPolling} config={config} anchors={anchors} />}
     </div>
   )
@@ -77,12 +77,12 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
 
 function NotPinned({ status }: { status: ProofPayload['status'] }) {
   return status === 'pin_failed' ? (
-    <Notice tone="bad" title="There is no public receipt to verify">
-      <p>The service gave up pinning it. Only its operator can export it; ask them for the file, and verify that.</p>
+    <Notice tone="bad" title="The receipt isn’t public">
+      <p>The service couldn’t pin it to IPFS. Ask the operator for the receipt file and verify that.</p>
     </Notice>
   ) : isTerminalProofStatus(status) ? null : (
-    <Notice tone="good" title="The receipt is not public yet">
-      <p>It takes some seconds after the signing. The verification starts by itself.</p>
+    <Notice tone="good" title="The receipt isn’t public yet">
+      <p>Publishing takes a few seconds. Verification starts automatically.</p>
     </Notice>
   )
 }
@@ -92,10 +92,10 @@ function ProofFailure(props: { error: VerifierError; isPolling: boolean; onRetry
   return (
     <FailureNotice words={toProofFailureWords(error)} detail={error.details ?? error.message}>
       {isPolling ? (
-        'This page asks again every few seconds.'
+        'This page updates automatically.'
       ) : (
         <Button look="quiet" onClick={onRetry}>
-          Ask again
+          Try again
         </Button>
       )}
     </FailureNotice>

@@ -15,8 +15,8 @@ export function ServiceWord(props: { proof: ProofPayload; state: VerificationSta
   const { label } = proofStatusWords[proof.status]
   return (
     <Fold
-      title="What the service says"
-      note={lies === 0 ? label : `${label}; something of it is false`}
+      title="Reported by the service"
+      note={lies === 0 ? label : `${label}; some of it is false`}
       isOpen={lies > 0 || proof.status !== 'complete'}
     >
       <ProofLife status={proof.status} isPolling={isPolling} />
@@ -27,10 +27,10 @@ export function ServiceWord(props: { proof: ProofPayload; state: VerificationSta
 
 const words: Record<StageState, string> = {
   done: 'Done',
-  current: 'Now',
+  current: 'In progress',
   waiting: 'Waiting',
   failed: 'Failed',
-  never: 'Not reached',
+  never: 'Skipped',
 }
 
 const paths: Record<StageState, string> = {
@@ -54,7 +54,7 @@ function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: bool
   const { meaning } = proofStatusWords[status]
   return (
     <section aria-labelledby="life-title">
-      <h3 id="life-title">Where the proof is</h3>
+      <h3 id="life-title">Publication status</h3>
       <ol className="life">
         {toStages(status).map(({ id, title, state, text }) => (
           <li
@@ -78,7 +78,7 @@ function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: bool
       </ol>
       <p className="fine-print" role="status">
         {meaning}
-        {isPolling ? ' This page asks again every few seconds.' : ''}
+        {isPolling ? ' This page updates automatically.' : ''}
       </p>
     </section>
   )
@@ -102,14 +102,14 @@ const states: Record<ProofStatus, readonly [StageState, StageState, StageState, 
 }
 
 const stages: readonly { id: Stage['id']; title: string; texts: Partial<Record<StageState, string>> }[] = [
-  { id: 'signed', title: 'Signed', texts: { done: 'The enclave signed, and its hardware vouched for it.' } },
+  { id: 'signed', title: 'Signed', texts: { done: 'The enclave signed, and its hardware attested the signature.' } },
   {
     id: 'pinned',
     title: 'Pinned to IPFS',
     texts: {
       done: 'The receipt is public under its CID.',
       current: 'The receipt is being pinned.',
-      failed: 'The service gave up pinning. Its operator can still export the receipt.',
+      failed: 'Pinning failed. The operator can still export the receipt.',
     },
   },
   {
@@ -118,18 +118,18 @@ const stages: readonly { id: Stage['id']; title: string; texts: Partial<Record<S
     texts: {
       done: 'An event points to the receipt.',
       current: 'The event is being published and confirmed.',
-      failed: 'The event could not be published. The receipt can be verified all the same.',
+      failed: 'The event couldn’t be published. You can still verify the receipt.',
     },
   },
-  { id: 'complete', title: 'Complete', texts: { done: 'Nothing is left to do.' } },
+  { id: 'complete', title: 'Complete', texts: { done: 'The proof is public.' } },
 ]
 
 const otherwise: Record<StageState, string> = {
   done: 'Done.',
   current: 'In progress.',
-  waiting: 'Still to come.',
+  waiting: 'Not started.',
   failed: 'Failed.',
-  never: 'Will not be reached.',
+  never: 'Skipped because an earlier step failed.',
 }
 
 /** The life of a proof, as the service tells it. */

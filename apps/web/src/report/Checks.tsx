@@ -20,8 +20,8 @@ type ChecksProps = {
 export function Checks({ steps, context }: ChecksProps) {
   return (
     <section className="card checks" aria-labelledby="checks-title" aria-busy={context === undefined}>
-      <h2 id="checks-title">The checks</h2>
-      <p className="fine-print">{context === undefined ? `${steps.length} checked so far.` : countSteps(steps)}</p>
+      <h2 id="checks-title">Checks</h2>
+      <p className="fine-print">{context === undefined ? `${steps.length} done so far.` : countSteps(steps)}</p>
       <div className="check-groups">
         {groupSteps(steps).map((group) => (
           <Group key={group.title} group={group} context={context} isMock={context?.isMock ?? steps.some(isMockStep)} />
@@ -95,5 +95,5 @@ function countFailed(marks: readonly Mark[]): string {
 
 export function countSteps(steps: readonly VerifierStep[]): string {
   const number = (status: VerifierStep['status']) => steps.filter((step) => step.status === status).length
-  return `${steps.length} steps: ${number('pass')} passed, ${number('fail')} failed, ${number('skip')} not judged.`
+  return `${steps.length} checks: ${number('pass')} passed, ${number('fail')} failed, ${number('skip')} skipped.`
 }

@@ -4,9 +4,9 @@ import type { VerificationState } from '../worker/useVerification.ts'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 
 const marks: Record<Claim['verdict'], [Mark, string]> = {
-  holds: ['pass', 'Holds'],
+  holds: ['pass', 'Confirmed'],
   false: ['fail', 'False'],
-  open: ['skip', 'Open'],
+  open: ['skip', 'Not checked'],
 }
 
 /** What the service says, and whether it is so. False claims stand out; the others are there for those who ask. */
@@ -15,17 +15,17 @@ export function ClaimList({ claims }: { claims: readonly Claim[] }) {
   const others = claims.filter(({ verdict }) => verdict !== 'false')
   return (
     <section aria-labelledby="claims-title">
-      <h3 id="claims-title">Its answer, claim by claim</h3>
+      <h3 id="claims-title">The service’s claims</h3>
       <p>
         {lies.length === 0
-          ? 'Its answer was held against the receipt and the chain. Nothing in it was found to be false.'
-          : `${lies.length === 1 ? 'One claim of the service is' : `${lies.length} claims of the service are`} false:`}
+          ? 'Your browser compared them with the receipt and the chain. None are false.'
+          : `${lies.length === 1 ? 'One claim is' : `${lies.length} claims are`} false:`}
       </p>
       {lies.length === 0 ? null : <Claims claims={lies} />}
       {others.length === 0 ? null : (
         <details>
           <summary>
-            {lies.length === 0 ? 'Its' : 'The other'} {count(others)}
+            {lies.length === 0 ? 'All' : 'The other'} {count(others)}
           </summary>
           <Claims claims={others} />
         </details>
@@ -37,7 +37,7 @@ export function ClaimList({ claims }: { claims: readonly Claim[] }) {
 function count(claims: readonly Claim[]): string {
   const open = claims.filter(({ verdict }) => verdict === 'open').length
   const holding = claims.length - open
-  const parts = [holding > 0 ? `${holding} hold` : '', open > 0 ? `${open} could not be judged` : '']
+  const parts = [holding > 0 ? `${holding} confirmed` : '', open > 0 ? `${open} not checked` : '']
   return `${claims.length} claims: ${parts.filter(Boolean).join(', ')}`
 }
 

@@ -14,12 +14,12 @@ export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick
   const localManifest = isLoopbackUrl(apiBaseUrl) ? manifestFile : undefined
   const command = toCommand(subject, { trust, anchorSource: source, localManifest })
   return (
-    <Fold title="Check it without this page" note="The real check: this page comes from the operator">
+    <Fold title="Verify independently" note="Recommended, because this page comes from the operator">
       <p>
-        This page’s own code comes from the operator whose receipt it judges: a dishonest one could serve a page that
-        says “verified” to everything.{' '}
+        This page’s code comes from the operator. A dishonest operator could serve a page that reports every receipt as
+        verified.{' '}
         <strong>
-          The real check is the command-line verifier, from a copy of Countersign that you got from elsewhere.
+          For an independent check, use the command-line verifier from a copy of Countersign that you got elsewhere.
         </strong>{' '}
         In that copy, run:
       </p>
@@ -31,10 +31,10 @@ export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick
       </div>
       <p className="fine-print">
         {source === 'operator' && localManifest !== undefined
-          ? `It uses the operator’s anchors, which the local stack wrote to ${localManifest}, and accepts its simulated evidence as MOCK.`
+          ? `The command uses the anchors that the local stack wrote to ${localManifest}. It accepts simulated evidence and marks it MOCK.`
           : source === 'operator'
-            ? 'Add anchors of your own with --manifest release.json; without them the best verdict is “unknown code”. The operator’s anchors are left out on purpose.'
-            : 'The anchors that you entered are in it.'}
+            ? 'Add your own anchors with --manifest release.json. Without them, the best verdict is “unknown code”. The operator’s anchors are left out so that the check is independent.'
+            : 'The command includes the anchors that you entered.'}
       </p>
     </Fold>
   )

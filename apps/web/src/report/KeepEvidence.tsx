@@ -11,10 +11,10 @@ export function KeepEvidence({ outcome }: { outcome: Outcome }) {
   const car = useMemo(() => (receipt?.version === ATTESTATION_V2 ? toCar(outcome) : undefined), [outcome, receipt])
   if (receipt === undefined) return null
   return (
-    <Fold title="Keep the evidence">
+    <Fold title="Download the evidence">
       <p>
-        With {car === undefined ? 'these two files' : 'this file'}, to the byte, everything can be checked offline at
-        any later time, but for when the signature was made: for that, ask the chain.
+        With {car === undefined ? 'these two files' : 'this file'}, you can repeat the checks offline at any time. Only
+        the signing time needs the chain.
       </p>
       <p className="actions">
         {car === undefined ? (

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Fold } from '../ui/Fold.tsx'
 import { PasteField } from '../ui/PasteField.tsx'
 
-const TOO_LARGE = 'This is too large for an opening.'
+const TOO_LARGE = 'This is too large to be an opening.'
 
 /** Takes an opening, by file or pasted. It stays in this tab: nothing of it is sent, stored or logged. */
 export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuffer>) => void }) {
@@ -16,7 +16,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
 
   function take(text: string): string | undefined {
     setFault(undefined)
-    return text.trim() === '' ? 'Paste the opening first.' : open(new TextEncoder().encode(text))
+    return text.trim() === '' ? 'Paste the opening.' : open(new TextEncoder().encode(text))
   }
 
   async function choose(file: File | undefined) {
@@ -25,13 +25,13 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
   }
 
   return (
-    <Fold title="Show what was signed" note="With the opening that its owner has">
+    <Fold title="Show what was signed" note="Requires the opening from the wallet’s owner">
       <p>
-        Neither the content nor the signature of this kind is public. If you have its opening, your browser checks that
-        it belongs to this receipt. It stays in this tab: it is not sent anywhere, and not kept.
+        The content and its signature aren’t public. If you have the opening, your browser checks that it matches this
+        receipt. The opening stays in this tab. It’s never sent or stored.
       </p>
       <p>
-        <label htmlFor="opening-file">The opening’s file</label>{' '}
+        <label htmlFor="opening-file">Opening file</label>{' '}
         <input
           id="opening-file"
           type="file"

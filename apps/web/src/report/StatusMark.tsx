@@ -13,7 +13,7 @@ const paths: Record<Mark, string> = {
 const words: Record<Mark, string> = {
   pass: 'Passed',
   fail: 'Failed',
-  skip: 'Not judged',
+  skip: 'Skipped',
   mock: 'Passed (MOCK)',
   wait: 'Waiting',
 }

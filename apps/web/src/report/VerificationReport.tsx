@@ -67,12 +67,12 @@ export function VerificationReport({ state, anchors, proof, onRetry, children }:
 }
 
 const phases: Record<Phase, string> = {
-  chain: 'Asking the chain for the event of the transaction.',
-  proof: 'Asking the service for the proof.',
-  receipt: 'Fetching the receipt by its CID.',
-  blocks: 'Fetching the blocks that the receipt names.',
-  collateral: 'Fetching the collateral that the receipt names.',
-  steps: 'Checking every step.',
+  chain: 'Searching the chain for the event.',
+  proof: 'Loading the proof.',
+  receipt: 'Downloading the receipt.',
+  blocks: 'Downloading the receipt’s blocks.',
+  collateral: 'Downloading the collateral.',
+  steps: 'Running the checks.',
 }
 
 function toStatusText(state: VerificationState, context: VerdictContext): string {
@@ -80,9 +80,9 @@ function toStatusText(state: VerificationState, context: VerdictContext): string
     case 'idle':
       return ''
     case 'running':
-      return `Your browser is verifying. ${state.doing === undefined ? 'Starting the verifier.' : phases[state.doing]}`
+      return `Verifying in your browser. ${state.doing === undefined ? 'Starting the verifier.' : phases[state.doing]}`
     case 'failed':
-      return 'The receipt could not be verified.'
+      return 'The receipt couldn’t be verified.'
     case 'done':
       return `${describeVerdict(state.outcome, context).title}. ${countSteps(state.outcome.steps)}`
   }
@@ -118,7 +118,7 @@ function SignedPanel({ outcome }: { outcome: Outcome }) {
         </p>
       ))}
       <details open={content !== undefined}>
-        <summary>Field by field</summary>
+        <summary>All fields</summary>
         <dl className="evidence-facts stack">
           {facts.map(({ name, value }) => (
             <div key={`${name} ${value}`}>
@@ -155,12 +155,13 @@ function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context
       <p>{sentence}</p>
       {lies.map(({ member, text, detail }) => (
         <p key={member}>
-          <strong>It says:</strong> {toPrintable(text)} <strong>Found:</strong> {toPrintable(detail)}
+          <strong>The service says:</strong> {toPrintable(text)} <strong>Your browser found:</strong>{' '}
+          {toPrintable(detail)}
         </p>
       ))}
       {first === undefined ? null : (
         <p>
-          <strong>{first.title}:</strong> does not hold. {toPrintable(first.detail)}
+          <strong>Failed: {first.title}.</strong> {toPrintable(first.detail)}
         </p>
       )}
       {problems.length === 0 ? null : (
@@ -172,7 +173,7 @@ function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context
       )}
       {notes.length === 0 ? null : (
         <details className="verdict-notes fine-print">
-          <summary>What this rests on</summary>
+          <summary>Limits of this verdict</summary>
           {notes.map((note) => (
             <p key={note}>{note}</p>
           ))}
@@ -186,7 +187,7 @@ function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context
 function MockNote() {
   return (
     <p className="mock-note">
-      <strong>MOCK</strong> Simulated silicon, for development. This evidence proves nothing about hardware.
+      <strong>MOCK</strong> Simulated hardware, for development. This evidence proves nothing about real hardware.
     </p>
   )
 }

@@ -3,50 +3,49 @@ import type { ServiceError } from '@countersign/protocol'
 export type FailureWords = { title: string; advice: string }
 
 const NO_SUCH_PROOF: FailureWords = {
-  title: 'There is no such proof',
-  advice: 'The service knows no proof under this link. Check that it is complete: a slug has 22 characters.',
+  title: 'Proof not found',
+  advice: 'Check that the link is complete. Its last part has 22 characters.',
 }
 const NOT_A_RECEIPT: FailureWords = {
-  title: 'This is not a receipt',
-  advice: 'Get the receipt again, unchanged: not a byte of it may differ.',
+  title: 'Invalid receipt',
+  advice: 'Download the receipt again. It must be unchanged, byte for byte.',
 }
 const NOT_THE_COLLATERAL: FailureWords = {
-  title: 'A file is not the collateral of this receipt',
-  advice: 'Leave it out, and the collateral is fetched by its CID; or give the file that the receipt names.',
+  title: 'Wrong collateral file',
+  advice: 'Choose the collateral file of this receipt, or leave it out to download it automatically.',
 }
 const INTERNAL: FailureWords = {
-  title: 'The verifier on this page did not work',
-  advice: 'Load the page again. If this persists, use the command line. Nothing was verified.',
+  title: 'The verifier failed',
+  advice: 'Nothing was verified. Reload the page. If this keeps happening, use the command-line verifier.',
 }
 
 /** Why there is no verdict, by the code of the error. */
 const byCode: Readonly<Record<string, FailureWords>> = {
   fetch_failed: {
-    title: 'The receipt could not be fetched',
-    advice:
-      'No gateway sent the bytes that the CID names. Nothing else is believed. Try again, or ask another gateway with the command below.',
+    title: 'The receipt couldn’t be downloaded',
+    advice: 'No gateway returned bytes that match the CID. Try again, or use another gateway with the command below.',
   },
   invalid_arguments: {
-    title: 'This does not lead to a receipt',
-    advice: 'Check what you gave. For a transaction, set a contract and a node under “My own” anchors.',
+    title: 'No receipt found',
+    advice: 'Check your input. To look up a transaction, enter a contract and an RPC URL under “Trust anchors”.',
   },
-  proof_not_pinned: { title: 'The receipt is not public', advice: 'There is nothing to verify until it is.' },
-  chain_unavailable: { title: 'The chain could not be asked', advice: 'Try again, or enter another node.' },
-  event_not_found: { title: 'No receipt is published for this transaction', advice: 'A fresh one takes some minutes.' },
+  proof_not_pinned: { title: 'The receipt isn’t public', advice: 'You can verify it once it’s published.' },
+  chain_unavailable: { title: 'The chain is unavailable', advice: 'Try again, or enter another RPC URL.' },
+  event_not_found: { title: 'No receipt found for this transaction', advice: 'Publishing can take a few minutes.' },
   receipt_too_large: NOT_A_RECEIPT,
   receipt_not_canonical: NOT_A_RECEIPT,
   receipt_malformed: NOT_A_RECEIPT,
   car_malformed: {
-    title: 'This is not the CAR file of a receipt',
-    advice: 'It may have been cut short. Get it again, unchanged.',
+    title: 'Invalid CAR file',
+    advice: 'The file may be incomplete. Download it again.',
   },
   car_mismatch: {
     title: 'This CAR file was changed or damaged',
-    advice: 'Do not rely on it. Get it again from another source.',
+    advice: 'Don’t rely on it. Download it again from another source.',
   },
   receipt_version_unsupported: {
-    title: 'This is not a receipt that this page knows',
-    advice: 'This page reads versions 1 and 2. A newer receipt needs a newer verifier.',
+    title: 'Unsupported receipt version',
+    advice: 'This page reads versions 1 and 2. Newer receipts need a newer verifier.',
   },
   collateral_malformed: NOT_THE_COLLATERAL,
   collateral_not_named: NOT_THE_COLLATERAL,
@@ -63,13 +62,14 @@ export function toProofFailureWords({ status }: Pick<ServiceError, 'status'>): F
       return NO_SUCH_PROOF
     case 200:
       return {
-        title: 'Something else answered in place of the service',
-        advice: 'What came is not a proof. If you host this site, check “apiBaseUrl” in its config.json.',
+        title: 'Unexpected response',
+        advice: 'The response isn’t a proof. If you host this site, check “apiBaseUrl” in config.json.',
       }
     default:
       return {
-        title: 'The service cannot be asked right now',
-        advice: 'Check your connection. With the receipt’s file or CID you can verify it without the service.',
+        title: 'The service is unavailable',
+        advice:
+          'Check your connection and try again. You can also verify the receipt by its file or CID, without the service.',
       }
   }
 }

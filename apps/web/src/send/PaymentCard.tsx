@@ -34,7 +34,7 @@ export function PaymentCard(props: PaymentCardProps) {
         {failure?.signed === undefined ? null : (
           <>
             <TransactionHash txHash={failure.signed.txHash} />
-            <Link to={`/proof/${failure.signed.attestationSlug}`}>See its proof</Link>
+            <Link to={`/proof/${failure.signed.attestationSlug}`}>View proof</Link>
           </>
         )}
       </Failure>

@@ -27,8 +27,8 @@ export function PaymentFacts({ payment, chainId, fee, vault, more }: PaymentFact
         facts={{
           Amount: <span className="fact-strong">{tellAmount(payment, toCoin({ chainId }))}</span>,
           To: <Address address={recipient} />,
-          'From the vault': vault !== undefined && <Address address={getAddress(vault)} />,
-          On: toChainName(chainId === config.chainId ? config : { chainId }),
+          'From vault': vault !== undefined && <Address address={getAddress(vault)} />,
+          Network: toChainName(chainId === config.chainId ? config : { chainId }),
           'Network fee': fee,
           Token: transfer && (
             <>
@@ -39,13 +39,13 @@ export function PaymentFacts({ payment, chainId, fee, vault, more }: PaymentFact
         }}
       />
       {isAddressEqual(recipient, zeroAddress) ? (
-        <Notice tone="warning" title="Nobody has the key of this address">
-          <p>What is sent to the zero address is lost.</p>
+        <Notice tone="warning" title="This is the zero address">
+          <p>No one has its key. Funds sent there are lost.</p>
         </Notice>
       ) : null}
       {transfer !== null && isAddressEqual(recipient, transfer.token.address) ? (
         <Notice tone="warning" title="This is the token’s own contract">
-          <p>Few contracts give back what is sent to them. These tokens would most likely be lost.</p>
+          <p>Tokens sent to their own contract are most likely lost.</p>
         </Notice>
       ) : null}
     </>

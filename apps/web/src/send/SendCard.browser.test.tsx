@@ -26,12 +26,12 @@ describe('send', () => {
   test('nothing is signed before the confirmation, which names exact amount and recipient', async () => {
     const { screen, service } = await openWallet()
     await write(screen, { amount: '0.000000000000000001' })
-    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
+    await expect.element(screen.getByRole('heading', { name: 'Review payment' })).toHaveFocus()
     await expect.element(screen.getByText('0.000000000000000001 ETH', { exact: true })).toBeVisible()
     await expect.element(screen.getByText(recipient)).toBeVisible()
     // 21,000 gas at the cap of 10,000 gwei, whatever the RPC says after this look.
-    await expect.element(screen.getByText(/and never more than 0\.21 ETH/)).toBeVisible()
-    await expect.element(screen.getByText(/whether or not the transaction is broadcast/)).toBeVisible()
+    await expect.element(screen.getByText(/never more than 0\.21 ETH/)).toBeVisible()
+    await expect.element(screen.getByText(/even if the transaction isn’t sent/)).toBeVisible()
     await expectAccessible()
     expect(service.requests).not.toContain('POST /sign/digest')
     await confirm(screen).click()
@@ -43,12 +43,12 @@ describe('send', () => {
     const config = { explorerUrl: 'https://explorer.test/' }
     const { screen, service } = await openWallet({ balance: parseEther('2'), config })
     await send(screen)
-    await expect.element(screen.getByText(/In block 1/).first()).toBeVisible()
+    await expect.element(screen.getByText(/Confirmed in block 1/).first()).toBeVisible()
     const { hash } = service.transactions[0] ?? {}
     const { slug } = service.proofs[0] ?? {}
     const link = screen.getByRole('link', { name: /^0x/ })
     await expect.element(link).toHaveAttribute('href', `https://explorer.test/tx/${hash}`)
-    await expect.element(screen.getByRole('link', { name: 'See the proof' })).toHaveAttribute('href', `/proof/${slug}`)
+    await expect.element(screen.getByRole('link', { name: 'View proof' })).toHaveAttribute('href', `/proof/${slug}`)
     await expect.element(screen.getByText(/1\.749\d* ETH/)).toBeVisible()
     await expect
       .element(screen.getByRole('link', { name: /Sent to 0x709979…dc79C8.*−0\.25 ETH.*Pinning/ }))
@@ -75,7 +75,7 @@ describe('send', () => {
     }
     await userEvent.keyboard(recipient)
     await userEvent.keyboard('{Tab}0.5{Enter}')
-    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
+    await expect.element(screen.getByRole('heading', { name: 'Review payment' })).toHaveFocus()
     await userEvent.keyboard('{Tab}')
     await expect.element(confirm(screen)).toHaveFocus()
     await userEvent.keyboard('{Enter}')
@@ -86,16 +86,16 @@ describe('send', () => {
   test('faults are told beside their fields, the first of which gets the focus; nothing is signed', async () => {
     const { screen, service } = await openWallet()
     await write(screen, { amount: '10000.1' })
-    await expect.element(amount(screen)).toHaveAccessibleDescription(/more than the balance of 10000 ETH/)
+    await expect.element(amount(screen)).toHaveAccessibleDescription(/Insufficient balance: 10000 ETH/)
     await write(screen, { to: '0x1', amount: 'x' })
-    await expect.element(to(screen)).toHaveAccessibleDescription(/An address is 0x and 40/)
+    await expect.element(to(screen)).toHaveAccessibleDescription(/Enter 0x followed by 40/)
     await expect.element(to(screen)).toHaveFocus()
     await expect.element(to(screen)).toHaveAttribute('aria-invalid', 'true')
     await expect.element(screen.getByText('Enter a number, such as 0.05.')).toBeVisible()
     await expectAccessible()
     await amount(screen).fill('1')
     expect(screen.getByText('Enter a number, such as 0.05.').query()).toBeNull()
-    await expect.element(screen.getByText(/An address is 0x/)).toBeVisible()
+    await expect.element(screen.getByText(/Enter 0x followed/)).toBeVisible()
     await expect.element(amount(screen)).toHaveFocus()
     expect(service.requests).not.toContain('POST /sign/digest')
   })
@@ -134,9 +134,9 @@ describe('when it fails', () => {
     const { screen, service } = await openWallet()
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'insufficient funds for gas * price + value' })
     await send(screen)
-    await expect.element(screen.getByText('The wallet cannot pay for this')).toBeVisible()
+    await expect.element(screen.getByText('Insufficient funds')).toBeVisible()
     const slug = service.proofs[0]?.slug
-    await expect.element(screen.getByRole('link', { name: 'See its proof' })).toHaveAttribute('href', `/proof/${slug}`)
+    await expect.element(screen.getByRole('link', { name: 'View proof' })).toHaveAttribute('href', `/proof/${slug}`)
     expect(service.transactions).toEqual([])
   })
 })
@@ -156,9 +156,9 @@ test('somebody else signs in after the confirmation, and the page has found out:
   isConfirmed = true
   await confirm(screen).click()
   isOther = true
-  await screen.getByRole('button', { name: 'Read the history again' }).click()
+  await screen.getByRole('button', { name: 'Reload history' }).click()
   await expect.element(screen.getByText('Bob')).toBeVisible()
-  await expect.element(screen.getByText(/^Nothing signed or received yet/)).toBeVisible()
+  await expect.element(screen.getByText(/^No activity yet/)).toBeVisible()
   // Read once more when the payment has come to its end.
   const count = () => service.requests.filter((request) => request === 'GET /wallet/transactions').length
   const before = count()
@@ -179,7 +179,7 @@ describe('paying once', () => {
     await expect.element(confirm(screen)).toBeVisible()
     fee.gwei = 500n
     await confirm(screen).click()
-    await expect.element(screen.getByText('The network fee has risen')).toBeVisible()
+    await expect.element(screen.getByText('The network fee went up')).toBeVisible()
     expect(service.requests).not.toContain('POST /sign/digest')
     await confirm(screen).click()
     await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
@@ -206,7 +206,7 @@ describe('paying once', () => {
     const count = () => service.requests.filter((request) => request === 'GET /wallet/transactions').length
     const before = count()
     await confirm(screen).click()
-    await expect.element(screen.getByRole('alert').getByText('It may have been signed')).toBeVisible()
+    await expect.element(screen.getByRole('alert').getByText('This may have been signed')).toBeVisible()
     await expect.poll(count).toBeGreaterThan(before)
   })
 
@@ -218,9 +218,9 @@ describe('paying once', () => {
       return Promise.reject(new TypeError('Failed to fetch'))
     }
     const { screen, service } = await openWallet({ intercept })
-    await expect.element(screen.getByText(/^Nothing signed or received yet/)).toBeVisible()
+    await expect.element(screen.getByText(/^No activity yet/)).toBeVisible()
     await send(screen)
-    await expect.element(screen.getByRole('alert').getByText(/Sign in as yourself/)).toBeVisible()
+    await expect.element(screen.getByRole('alert').getByText(/Sign in to your own account/)).toBeVisible()
     expect(service.requests.filter((request) => request === 'GET /wallet/transactions')).toHaveLength(1)
   })
 
@@ -248,22 +248,22 @@ describe('paying once', () => {
 
   test('an outcome that is not known stays in sight until somebody has looked, also after a reload', async () => {
     const { screen, service, reload } = await openWallet()
-    const notice = (on: typeof screen) => on.getByText('A payment that was signed before may still go through')
+    const notice = (on: typeof screen) => on.getByText('An earlier payment may still go through')
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
     await send(screen)
-    await expect.element(screen.getByText('It is not known whether the transaction was sent')).toBeVisible()
+    await expect.element(screen.getByText('The transaction may have been sent')).toBeVisible()
     await review(screen).click()
     await expect.element(confirm(screen)).toBeVisible()
     await expect.element(notice(screen)).toBeVisible()
     const again = await reload()
     await expect.element(notice(again)).toBeVisible()
-    await again.getByRole('button', { name: 'I have looked' }).click()
+    await again.getByRole('button', { name: 'I’ve checked' }).click()
     await expect.element(notice(again)).not.toBeInTheDocument()
   })
 
   test('somebody has looked in another tab while this one was on another page: that counts here too', async () => {
     const { screen, service } = await openWallet()
-    const notice = screen.getByText('A payment that was signed before may still go through')
+    const notice = screen.getByText('An earlier payment may still go through')
     noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
     await expect.element(notice).toBeVisible()
     await leave(screen)
@@ -275,18 +275,18 @@ describe('paying once', () => {
 
   test('a browser that keeps nothing: an outcome that is not known stays in sight until somebody has looked', async () => {
     const { screen, service } = await openWallet()
-    const notice = screen.getByText('A payment that was signed before may still go through')
+    const notice = screen.getByText('An earlier payment may still go through')
     using _ = vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
       throw new Error('full')
     })
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
     await send(screen)
-    await expect.element(screen.getByText('It is not known whether the transaction was sent')).toBeVisible()
+    await expect.element(screen.getByText('The transaction may have been sent')).toBeVisible()
     await leave(screen)
     await comeBack(screen)
     await write(screen, {})
     await expect.element(notice).toBeVisible()
-    await screen.getByRole('button', { name: 'I have looked' }).click()
+    await screen.getByRole('button', { name: 'I’ve checked' }).click()
     await expect.element(notice).not.toBeInTheDocument()
   })
 
@@ -296,7 +296,7 @@ describe('paying once', () => {
     const intercept = (url: string, pass: () => Promise<Response>) =>
       isHeld && url.endsWith('/sign/digest') ? held.promise.then(pass) : undefined
     const { screen, service } = await openWallet({ intercept })
-    const notice = screen.getByText('A payment that was signed before may still go through')
+    const notice = screen.getByText('An earlier payment may still go through')
     noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
     await expect.element(notice).toBeVisible()
     await send(screen)
@@ -306,7 +306,7 @@ describe('paying once', () => {
     expect(notice.query()).toBeNull()
     isHeld = true
     await send(screen)
-    await expect.element(screen.getByText(/^Signing in the enclave/).first()).toBeVisible()
+    await expect.element(screen.getByText(/^Signing and sending/).first()).toBeVisible()
     noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
     held.resolve()
     await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()

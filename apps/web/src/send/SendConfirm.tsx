@@ -22,21 +22,21 @@ export function SendConfirm({ draft, from, maxFeePerGas, onConfirm, onChange }: 
   const { chainId } = useConfig()
   const { data, gas, feeWei, dataFeeWei, transfer, isMax, isDearer } = draft
   const toCoins = (wei: bigint) => `${toShortAmount(wei, 18)} ${coin}`
-  const fee = `at most about ${toCoins(feeWei)}`
+  const fee = `up to about ${toCoins(feeWei)}`
   // The price of data is set by the chain, and no transaction can cap it.
   const cap =
-    dataFeeWei > 0n ? `of which ${toCoins(dataFeeWei)} for data` : `and never more than ${toCoins(gas * maxFeePerGas)}`
+    dataFeeWei > 0n ? `including ${toCoins(dataFeeWei)} for data` : `never more than ${toCoins(gas * maxFeePerGas)}`
   return (
     <ConfirmStep
       id="confirm-heading"
-      title="Is this right?"
+      title="Review payment"
       action={`Sign and send ${tellAmount(draft, coin)}`}
       onConfirm={onConfirm}
       onChange={onChange}
     >
       {isDearer ? (
-        <Notice tone="warning" title="The network fee has risen" isAlert>
-          <p>Nothing was signed. Look at the new {isMax ? 'amount and fee' : 'fee'} before you confirm.</p>
+        <Notice tone="warning" title="The network fee went up" isAlert>
+          <p>Nothing was signed. Check the new {isMax ? 'amount and fee' : 'fee'} before you confirm.</p>
         </Notice>
       ) : null}
       <PaymentFacts
@@ -55,14 +55,14 @@ export function SendConfirm({ draft, from, maxFeePerGas, onConfirm, onChange }: 
       />
       {isMax && transfer === null ? (
         <p className="fine-print">
-          This is all that can be sent: a reserve for the fee stays behind, and what the network does not take of it
-          remains yours.
+          This is the maximum you can send. A reserve for the network fee stays in your wallet, and you keep what isn’t
+          used.
         </p>
       ) : null}
       {isAddressEqual(toRecipient(draft), from) ? <p className="fine-print">This is your own address.</p> : null}
       <p className="fine-print">
-        Once you confirm, the enclave signs this transaction and its signature becomes public, on IPFS and on the chain,
-        whether or not the transaction is broadcast. It cannot be taken back.
+        When you confirm, the enclave signs this transaction. Its signature becomes public on IPFS and on the chain,
+        even if the transaction isn’t sent. You can’t undo this.
       </p>
     </ConfirmStep>
   )

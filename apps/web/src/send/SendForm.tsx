@@ -69,7 +69,7 @@ export function SendForm(props: SendFormProps) {
           <Field
             id="send-data"
             label="Data"
-            hint="The encoded call, as hex. Leave it empty for a payment."
+            hint="Encoded call in hex. Leave empty for a payment."
             {...text('data')}
             placeholder="0x"
             rows={3}
@@ -80,7 +80,7 @@ export function SendForm(props: SendFormProps) {
       ) : null}
       {children}
       <Button type="submit" isBusy={isChecking}>
-        {isChecking ? 'Asking the chain …' : 'Review'}
+        {isChecking ? 'Checking…' : 'Review'}
       </Button>
     </form>
   )
@@ -126,11 +126,11 @@ function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, o
     if (isChecking) return
     const parsed = parseFields({ ...fields, gas: '' }, { tokens: [], coin })
     if ('errors' in parsed) return onErrors(parsed.errors)
-    setSaid('Asking the chain …')
+    setSaid('Estimating…')
     try {
       const estimated = await estimateGas(chain(), { from, payment: parsed.payment })
       if (current.current !== call) return setSaid('')
-      setSaid('errors' in estimated ? '' : `Estimated, with a fifth to spare: ${estimated.gas}.`)
+      setSaid('errors' in estimated ? '' : `Estimate plus 20%: ${estimated.gas}.`)
       if ('errors' in estimated) onErrors(estimated.errors)
       else {
         estimatedFor.current = call
@@ -148,7 +148,7 @@ function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, o
         <Field
           id="send-gas"
           label="Gas limit"
-          hint="Left empty, it is estimated when you review."
+          hint="Leave empty to estimate it when you review."
           {...text}
           inputMode="numeric"
           placeholder="estimated"

@@ -32,7 +32,7 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
     <Step
       id="sent-heading"
       className="stack"
-      title={inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft, coin)}`}
+      title={inclusion.state === 'reverted' ? 'Transaction failed' : `Sent ${tellAmount(draft, coin)}`}
     >
       <p className="fine-print">
         to <Address address={toRecipient(draft)} />
@@ -41,7 +41,7 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
       <TransactionHash txHash={txHash} />
       <div className="actions">
         <Link to={`/proof/${attestationSlug}`} className="button">
-          See the proof
+          View proof
         </Link>
         <Button look="quiet" onClick={onAgain}>
           Send another
@@ -53,8 +53,8 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
 
 const STATES: Record<SendStep['state'], string> = {
   done: 'done',
-  active: 'under way',
-  waiting: 'to come',
+  active: 'in progress',
+  waiting: 'not started',
   failed: 'failed',
 }
 
@@ -98,12 +98,12 @@ export function TransactionHash({ txHash }: { txHash: string }) {
 /** Until somebody has looked: the next payment could be a second one. */
 export function UnsettledNotice({ signed, onLooked }: { signed: SignResult; onLooked: () => void }) {
   return (
-    <Notice tone="warning" title="A payment that was signed before may still go through">
-      <p>A new payment would be a second one. Look for the earlier transaction first.</p>
+    <Notice tone="warning" title="An earlier payment may still go through">
+      <p>Check the earlier transaction before you pay again. Otherwise you might pay twice.</p>
       <TransactionHash txHash={signed.txHash} />
       <div className="actions">
         <Button look="small" onClick={onLooked}>
-          I have looked
+          I’ve checked
         </Button>
       </div>
     </Notice>

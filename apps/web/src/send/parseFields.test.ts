@@ -60,15 +60,11 @@ describe('parseFields', () => {
   })
 
   test.each([
-    ['to', '', 'Enter the address of the recipient.'],
-    ['to', '0x1234', 'An address is 0x and 40 digits or letters from a to f.'],
-    [
-      'to',
-      to.replace('C8', 'c8'),
-      'A character is mistyped: capitals and small letters do not match. Copy the address again.',
-    ],
-    ['amount', '-1', 'An amount cannot be negative.'],
-    ['amount', '0.0000000000000000001', 'ETH has at most 18 decimals; this has 19.'],
+    ['to', '', 'Enter the recipient’s address.'],
+    ['to', '0x1234', 'Enter 0x followed by 40 hex digits.'],
+    ['to', to.replace('C8', 'c8'), 'This address has a wrong checksum. Copy it again.'],
+    ['amount', '-1', 'Enter a positive amount.'],
+    ['amount', '0.0000000000000000001', 'Enter at most 18 decimals for ETH, not 19.'],
   ] as const)('%s: %j is told beside it, in these words', (name, value, message) => {
     expect(parse({ [name]: value })).toEqual({ errors: { [name]: message } })
   })
@@ -96,12 +92,12 @@ describe('a token', () => {
   })
 
   test.each([
-    ['amount', '0.0000001', /TEST has at most 6 decimals/],
-    ['amount', '0', /more than zero/],
+    ['amount', '0.0000001', /at most 6 decimals for TEST/],
+    ['amount', '0', /above zero/],
     ['amount', '', /Enter an amount/],
     ['amount', '9'.repeat(73), /more TEST than can exist/],
-    ['to', '', /address of the recipient/],
-    ['asset', `0x${'cd'.repeat(20)}`, /not known here/],
+    ['to', '', /recipient’s address/],
+    ['asset', `0x${'cd'.repeat(20)}`, /Unknown token/],
   ] as const)('%s: %.20s is told beside it', (name, value, words) => {
     expect(parse({ asset, [name]: value })).toEqual({ errors: { [name]: expect.stringMatching(words) } })
   })

@@ -49,7 +49,7 @@ export function parseFields(
   const hasData = data !== '' && data !== '0x'
   const errors = findErrors<keyof SendFields>({
     // The list is what was configured when the page was loaded.
-    asset: fields.asset !== '' && token === null ? 'This token is not known here.' : undefined,
+    asset: fields.asset !== '' && token === null ? 'Unknown token. Choose another one.' : undefined,
     to: findAddressFault(to),
     amount: hasData && amount === '' ? undefined : findAmountFault(amount, { ...asset, isZeroAllowed: hasData }),
     data: hasData ? findDataFault(data) : undefined,
@@ -77,12 +77,11 @@ export function toTokenPayment(transfer: Transfer): Payment {
 
 /** What is wrong with an address as it was typed. */
 export function findAddressFault(text: string): string | undefined {
-  if (text === '') return 'Enter the address of the recipient.'
-  if (/\.eth$/i.test(text)) return 'Names are not looked up here. Enter the address itself, which starts with 0x.'
-  if (!isPrefixedHex(text, 20)) return 'An address is 0x and 40 digits or letters from a to f.'
+  if (text === '') return 'Enter the recipient’s address.'
+  if (/\.eth$/i.test(text)) return 'ENS names aren’t supported. Enter the address, which starts with 0x.'
+  if (!isPrefixedHex(text, 20)) return 'Enter 0x followed by 40 hex digits.'
   // All in capitals it has no checksum (EIP-55).
-  if (!isAddress(text) && !/^0x[0-9A-F]{40}$/.test(text))
-    return 'A character is mistyped: capitals and small letters do not match. Copy the address again.'
+  if (!isAddress(text) && !/^0x[0-9A-F]{40}$/.test(text)) return 'This address has a wrong checksum. Copy it again.'
 }
 
 type AmountRules = { symbol: string; decimals: number; isZeroAllowed: boolean }
@@ -90,24 +89,24 @@ type AmountRules = { symbol: string; decimals: number; isZeroAllowed: boolean }
 /** What is wrong with an amount as it was typed. */
 export function findAmountFault(text: string, { symbol, decimals, isZeroAllowed }: AmountRules): string | undefined {
   if (text === '') return 'Enter an amount.'
-  if (text.startsWith('-')) return 'An amount cannot be negative.'
-  if (text.includes(',')) return 'Use a point for decimals, and nothing between thousands.'
+  if (text.startsWith('-')) return 'Enter a positive amount.'
+  if (text.includes(',')) return 'Use a point for decimals and no thousands separators.'
   if (!/^(?:[0-9]+\.?[0-9]*|\.[0-9]+)$/.test(text)) return 'Enter a number, such as 0.05.'
   const { length } = text.split('.')[1] ?? ''
   // More would be rounded, and another amount signed than was typed.
-  if (length > decimals) return `${symbol} has at most ${decimals} decimals; this has ${length}.`
+  if (length > decimals) return `Enter at most ${decimals} decimals for ${symbol}, not ${length}.`
   if (text.length > MAX_LENGTH || parseUnits(text, decimals) >= 1n << 256n)
-    return `That is more ${symbol} than can exist.`
-  if (!isZeroAllowed && parseUnits(text, decimals) === 0n) return 'Enter more than zero.'
+    return `This is more ${symbol} than can exist.`
+  if (!isZeroAllowed && parseUnits(text, decimals) === 0n) return 'Enter an amount above zero.'
 }
 
 function findDataFault(text: string): string | undefined {
-  if (!/^0x[0-9a-fA-F]*$/.test(text)) return 'Data is 0x and hex digits.'
-  if (text.length % 2 !== 0) return 'A digit is missing or too many: data is whole bytes, two digits each.'
-  if (text.length / 2 - 1 > MAX_DATA_BYTES) return `That is too long: at most ${MAX_DATA_BYTES / 1024} KiB.`
+  if (!/^0x[0-9a-fA-F]*$/.test(text)) return 'Enter 0x followed by hex digits.'
+  if (text.length % 2 !== 0) return 'Enter an even number of hex digits, two for each byte.'
+  if (text.length / 2 - 1 > MAX_DATA_BYTES) return `Enter at most ${MAX_DATA_BYTES / 1024} KiB of data.`
 }
 
 function findGasFault(text: string): string | undefined {
-  if (!/^[0-9]{1,18}$/.test(text)) return 'Gas is a whole number, without separators.'
-  if (BigInt(text) < MIN_GAS) return `Every transaction needs at least ${MIN_GAS} gas.`
+  if (!/^[0-9]{1,18}$/.test(text)) return 'Enter a whole number without separators.'
+  if (BigInt(text) < MIN_GAS) return `Enter at least ${MIN_GAS}, the minimum for any transaction.`
 }

@@ -46,8 +46,8 @@ test('a contract as the recipient of a plain payment gets the gas that it needs'
 })
 
 test.each([
-  ['more than there is', parseEther('1') + 1n, /more than the balance of 1 ETH/],
-  ['nothing left for the fee', parseEther('1'), /at most 0\.99\d+ ETH can be sent/],
+  ['more than there is', parseEther('1') + 1n, /Insufficient balance: 1 ETH/],
+  ['nothing left for the fee', parseEther('1'), /send at most 0\.99\d+ ETH/],
 ])('%s', async (_, valueWei, words) => {
   const { prepare } = open({ balance: parseEther('1') })
   expect(await prepare({ valueWei })).toEqual({ errors: { amount: expect.stringMatching(words) } })
@@ -55,7 +55,7 @@ test.each([
 
 test('a balance below the fee', async () => {
   const { prepare } = open({ balance: 1000n })
-  expect(await prepare()).toEqual({ errors: { amount: expect.stringMatching(/does not pay the network fee/) } })
+  expect(await prepare()).toEqual({ errors: { amount: expect.stringMatching(/doesn’t cover the network fee/) } })
 })
 
 test('what would revert is told beside what causes it', async () => {
@@ -96,8 +96,8 @@ describe('the most that can be sent', () => {
   })
 
   test.each([
-    ['nothing', 0n, /balance is 0 ETH: there is nothing to send/],
-    ['less than the fee', 1000n, /does not pay the network fee/],
+    ['nothing', 0n, /balance is 0 ETH/],
+    ['less than the fee', 1000n, /doesn’t cover the network fee/],
   ])('of %s', async (_, balance, words) => {
     expect(await open({ balance }).max()).toEqual({ errors: { amount: expect.stringMatching(words) } })
   })
@@ -142,19 +142,19 @@ describe('a token', () => {
     const { prepare, max } = open({ rpc: holding(word(5_000_000n)) })
     expect(draftOf(await prepare(pay(5_000_000n)))).toMatchObject({ valueWei: 0n, transfer: { amount: 5_000_000n } })
     expect(await prepare(pay(5_000_001n))).toEqual({
-      errors: { amount: 'That is more than the balance of 5 TEST.' },
+      errors: { amount: 'Insufficient balance: 5 TEST.' },
     })
     expect(draftOf(await max(pay(1n)))).toMatchObject({ data: pay(5_000_000n).data, isMax: true })
   })
 
   test('of which there is none', async () => {
     const { max } = open({ rpc: holding(word(0n)) })
-    expect(await max(pay(1n))).toEqual({ errors: { amount: expect.stringMatching(/0 TEST: there is nothing/) } })
+    expect(await max(pay(1n))).toEqual({ errors: { amount: expect.stringMatching(/0 TEST/) } })
   })
 
   test('without ether for the fee', async () => {
     const { prepare } = open({ balance: 0n, rpc: holding(word(5n)) })
-    expect(await prepare(pay(5n))).toEqual({ errors: { amount: expect.stringMatching(/0 ETH does not pay/) } })
+    expect(await prepare(pay(5n))).toEqual({ errors: { amount: expect.stringMatching(/0 ETH doesn’t cover/) } })
   })
 
   test('that refuses', async () => {

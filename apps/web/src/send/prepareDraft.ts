@@ -37,10 +37,9 @@ export async function prepareDraft(chain: Chain, { from, payment, coin }: Prepar
     ])
     if (transfer !== null && transfer.amount > held) {
       const { symbol, decimals } = transfer.token
-      return { errors: { amount: `That is more than the balance of ${formatUnits(held, decimals)} ${symbol}.` } }
+      return { errors: { amount: `Insufficient balance: ${formatUnits(held, decimals)} ${symbol}.` } }
     }
-    if (valueWei > balance)
-      return { errors: { amount: `That is more than the balance of ${formatEther(balance)} ${coin}.` } }
+    if (valueWei > balance) return { errors: { amount: `Insufficient balance: ${formatEther(balance)} ${coin}.` } }
     const estimate = payment.gas === null ? await estimateGas(chain, { from, payment }) : { gas: payment.gas }
     if ('errors' in estimate) return estimate
     const draft = toDraft(payment, { ...estimate, ...price })
@@ -120,11 +119,11 @@ export async function estimateGas(
     return { gas: gas <= TRANSFER_GAS ? TRANSFER_GAS : gas + gas / 5n }
   } catch (error) {
     if (!(error instanceof BaseError) || isUnreachable(error)) throw toServiceError(error)
-    const reason = `The chain says that this would fail: ${toReason(error)}.`
+    const reason = `This transaction would fail: ${toReason(error)}.`
     // Of a token there is no gas to give by hand.
     if (payment.transfer !== null) return { errors: { amount: reason } }
     const field = data === '0x' ? 'to' : 'data'
-    return { errors: { [field]: `${reason} To send it all the same, give the gas by hand.` } }
+    return { errors: { [field]: `${reason} To send it anyway, enter a gas limit.` } }
   }
 }
 
@@ -137,14 +136,14 @@ function toReason(error: BaseError): string {
 }
 
 function tellNothing(symbol: string): string {
-  return `The balance is 0 ${symbol}: there is nothing to send.`
+  return `The balance is 0 ${symbol}.`
 }
 
 function tellShortage({ balance, feeWei, coin }: { balance: bigint; feeWei: bigint; coin: string }): string {
   const fee = formatEther(feeWei)
   if (feeWei >= balance)
-    return `The balance of ${formatEther(balance)} ${coin} does not pay the network fee of up to ${fee} ${coin}.`
-  return `With the network fee of up to ${fee} ${coin}, at most ${formatEther(balance - feeWei)} ${coin} can be sent.`
+    return `The balance of ${formatEther(balance)} ${coin} doesn’t cover the network fee of up to ${fee} ${coin}.`
+  return `You can send at most ${formatEther(balance - feeWei)} ${coin}, because the network fee is up to ${fee} ${coin}.`
 }
 
 /** What fees may rise by between the last look and the signature: a half. */

@@ -8,25 +8,25 @@ type Progress = { inclusion: Inclusion; proofStatus: ProofStatus | undefined }
 /** How far a payment has come that was signed and broadcast. Block and proof go their ways independently. */
 export function toSendSteps({ inclusion, proofStatus }: Progress): SendStep[] {
   return [
-    { label: 'Signed in the enclave and broadcast', state: 'done' },
+    { label: 'Signed and sent', state: 'done' },
     toBlockStep(inclusion),
     { label: 'Receipt pinned to IPFS', state: toPinState(proofStatus) },
-    { label: 'Proof published on the chain', state: toPublishState(proofStatus) },
+    { label: 'Proof published on chain', state: toPublishState(proofStatus) },
   ]
 }
 
 /** While it is being signed there is but one thing to tell. */
 export const signingSteps: SendStep[] = [
-  { label: 'Signing in the enclave, then broadcasting', state: 'active' },
-  { label: 'In a block', state: 'waiting' },
+  { label: 'Signing and sending', state: 'active' },
+  { label: 'Confirmed on chain', state: 'waiting' },
   { label: 'Receipt pinned to IPFS', state: 'waiting' },
-  { label: 'Proof published on the chain', state: 'waiting' },
+  { label: 'Proof published on chain', state: 'waiting' },
 ]
 
 function toBlockStep(inclusion: Inclusion): SendStep {
-  if (inclusion.state === 'waiting') return { label: 'Waiting for a block', state: 'active' }
-  if (inclusion.state === 'reverted') return { label: `Reverted in block ${inclusion.blockNumber}`, state: 'failed' }
-  return { label: `In block ${inclusion.blockNumber}`, state: 'done' }
+  if (inclusion.state === 'waiting') return { label: 'Pending', state: 'active' }
+  if (inclusion.state === 'reverted') return { label: `Failed in block ${inclusion.blockNumber}`, state: 'failed' }
+  return { label: `Confirmed in block ${inclusion.blockNumber}`, state: 'done' }
 }
 
 function toPinState(status: ProofStatus | undefined): SendStep['state'] {

@@ -6,15 +6,15 @@ import { ConfigErrorPage } from './ConfigErrorPage.tsx'
 import '../styles/app.css'
 
 test('says everything that is wrong, and what to do', async () => {
-  const faults = ['apiBaseUrl must be the http(s) address of the service', 'chainId must be a positive whole number']
+  const faults = ['apiBaseUrl must be the http(s) URL of the service', 'chainId must be a positive whole number']
   const screen = await render(<ConfigErrorPage error={new ConfigError(faults)} />)
   for (const fault of faults) await expect.element(screen.getByRole('alert').getByText(fault)).toBeVisible()
-  await expect.element(screen.getByText(/put a file/)).toBeVisible()
+  await expect.element(screen.getByText(/If you host this app/)).toBeVisible()
   await expectAccessible()
 })
 
 test('an error of another kind shows nothing of its inside', async () => {
   const screen = await render(<ConfigErrorPage error={new Error('inner text')} />)
-  await expect.element(screen.getByText('the configuration could not be read')).toBeVisible()
+  await expect.element(screen.getByText('the configuration couldn’t be read')).toBeVisible()
   expect(screen.getByText('inner text').query()).toBeNull()
 })

@@ -7,11 +7,11 @@ const EXAMPLE = `{
 
 /** Shown in place of the app, mostly to an operator who is setting it up. */
 export function ConfigErrorPage({ error }: { error: unknown }) {
-  const faults = error instanceof ConfigError ? error.faults : ['the configuration could not be read']
+  const faults = error instanceof ConfigError ? error.faults : ['the configuration couldn’t be read']
   return (
     <main id="main" className="plain-page stack">
-      <h1>This app is not configured yet</h1>
-      <p>It reads its configuration from a file beside it, and cannot start without:</p>
+      <h1>This app isn’t configured yet</h1>
+      <p>The app couldn’t load its configuration:</p>
       <div role="alert">
         <ul>
           {faults.map((fault) => (
@@ -20,8 +20,8 @@ export function ConfigErrorPage({ error }: { error: unknown }) {
         </ul>
       </div>
       <p>
-        If you host this app, put a file <code>config.json</code> at its root, such as this one, and load the page
-        again. On your own machine <code>npm run dev</code> does it for you.
+        If you host this app, add a <code>config.json</code> file at its root, such as the one below, then reload the
+        page. On your own machine, <code>npm run dev</code> creates it.
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls on a narrow screen, also by keyboard */}
       <pre className="mono" tabIndex={0}>
@@ -29,7 +29,7 @@ export function ConfigErrorPage({ error }: { error: unknown }) {
       </pre>
       <p className="actions">
         <button type="button" className="button" onClick={() => window.location.reload()}>
-          Load again
+          Reload
         </button>
       </p>
     </main>

@@ -7,11 +7,11 @@ const TITLES: Record<Route['page'], string> = {
   proof: 'Proof',
   verify: 'Verify a proof',
   vaults: 'Vaults',
-  new_vault: 'Make a vault',
+  new_vault: 'Create vault',
   vault: 'Vault',
-  approve: 'Approve a payment',
-  passkey: 'Make a passkey for a vault',
-  not_found: 'Not found',
+  approve: 'Approval request',
+  passkey: 'Create a passkey',
+  not_found: 'Page not found',
 }
 
 /** What every page has around it. */
@@ -31,7 +31,7 @@ export function Shell({ children }: { children: ReactNode }) {
   return (
     <>
       <Link className="skip-link" to="#main" onClick={skip}>
-        Skip to the content
+        Skip to content
       </Link>
       <header className="site-header">
         <div className="site-header-inner">
@@ -63,7 +63,7 @@ export function Shell({ children }: { children: ReactNode }) {
         {children}
       </main>
       <footer className="site-footer">
-        <p>Countersign is free software under the AGPL-3.0. Do not take its word: verify the proofs.</p>
+        <p>Countersign is free software under the AGPL-3.0. Don’t trust it: verify its proofs.</p>
       </footer>
     </>
   )
@@ -78,7 +78,7 @@ function ThemeToggle() {
     setTheme(other)
   }
   return (
-    <button type="button" className="icon-button" onClick={toggle} aria-label={`Use the ${other} theme`}>
+    <button type="button" className="icon-button" onClick={toggle} aria-label={`Switch to ${other} theme`}>
       <svg viewBox="0 0 24 24" aria-hidden="true">
         {theme === 'dark' ? (
           <path d="M12 4V2m0 20v-2m8-8h2M2 12h2m13.7-5.7 1.4-1.4M4.9 19.1l1.4-1.4m11.4 0 1.4 1.4M4.9 4.9l1.4 1.4M12 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8Z" />

@@ -24,7 +24,7 @@ export function ShownWords({ shown, wallet }: ShownWordsProps) {
         {sentence}
       </p>
       {warnings.length === 0 ? null : (
-        <Notice tone="warning" title="Read this first">
+        <Notice tone="warning" title="Warning">
           {warnings.map((warning) => (
             <p key={warning}>{warning}</p>
           ))}

@@ -15,19 +15,19 @@ const KINDS: Record<SignKind, { name: string; label: string; hint: string; place
   text: {
     name: 'Text',
     label: 'Message',
-    hint: 'Signed as it stands, in UTF-8 (EIP-191).',
+    hint: 'Signed exactly as written, in UTF-8 (EIP-191).',
     placeholder: 'I agree.',
   },
   hex: {
     name: 'Bytes',
-    label: 'Bytes in hex',
-    hint: 'Signed as a message of these bytes (EIP-191).',
+    label: 'Hex bytes',
+    hint: 'Signed as a message with these bytes (EIP-191).',
     placeholder: '0x…',
   },
   'typed-data': {
     name: 'Typed data',
     label: 'Typed data as JSON',
-    hint: 'What an app calls eth_signTypedData_v4 with (EIP-712): domain, types, primaryType and message.',
+    hint: 'An eth_signTypedData_v4 request (EIP-712) with domain, types, primaryType and message.',
     placeholder: '{ "domain": …, "types": …, "primaryType": …, "message": … }',
   },
 }

@@ -85,7 +85,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   return (
     <section className="card card-narrow" aria-labelledby="sign-heading">
       <h2 id="sign-heading" ref={heading} tabIndex={-1}>
-        {step.name === 'signed' ? 'Signed' : 'What is to be signed'}
+        {step.name === 'signed' ? 'Signed' : 'New signature'}
       </h2>
       <ErrorNotice error={failure} explanation={failure === null ? undefined : explainSigning(failure)} />
       {step.name === 'form' ? (
@@ -103,20 +103,20 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
       {step.name === 'confirm' ? (
         <ConfirmStep
           id="confirm-heading"
-          title="Is this right?"
-          action="Sign this"
+          title="Review before you sign"
+          action="Sign"
           onConfirm={() => void confirm(step.shown)}
           onChange={back}
         >
           <ShownWords shown={step.shown} wallet={wallet.address} />
           <p className="fine-print">
-            Whoever gets the signature can use it. What you sign and its signature are not published; that this wallet
-            signed something at this time is public, and cannot be taken back.
+            Anyone with the signature can use it. The content and signature aren’t published. The proof that this wallet
+            signed something at this time is public and permanent.
           </p>
         </ConfirmStep>
       ) : null}
       {step.name === 'signing' ? (
-        <p role="status">The enclave signs. Stay on this page: the answer comes once.</p>
+        <p role="status">Signing… Keep this page open. The result is delivered only once.</p>
       ) : null}
       {step.name === 'signed' ? (
         <SignResult {...step} onKept={() => setStep({ ...step, isKept: true })} onAgain={back} />
@@ -135,7 +135,7 @@ export function SignPage() {
           <SignCard {...signedIn} />
           {signInDemoUrl === undefined ? null : (
             <p className="fine-print">
-              Other sites can ask for a signature too: <a href={signInDemoUrl}>sign in to a demo site with Ethereum</a>.
+              Other sites can request signatures too: <a href={signInDemoUrl}>sign in to a demo site with Ethereum</a>.
             </p>
           )}
         </>

@@ -26,36 +26,33 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
   // Indented, nested lists could grow beyond `MAX_OPENING_BYTES`.
   const file = useMemo(() => new TextEncoder().encode(`${JSON.stringify(opening)}\n`), [opening])
   return (
-    <Step
-      id="signed-heading"
-      className="stack"
-      title={`The enclave signed the ${shown.kind === 'message' ? 'message' : 'typed data'}`}
-    >
+    <Step id="signed-heading" className="stack" title={`${shown.kind === 'message' ? 'Message' : 'Typed data'} signed`}>
       <Facts
         facts={{
           Signature: <CopyText text={signature} what="the signature" />,
           Proof: (
             <>
-              <Link to={`/proof/${attestationSlug}`}>See the proof</Link>
+              <Link to={`/proof/${attestationSlug}`}>View proof</Link>
               {proof ? ` (${proofStatusWords[proof.status].label})` : null}
             </>
           ),
         }}
       />
-      <Notice tone={isKept ? 'good' : 'warning'} title={isKept ? 'You have saved the opening' : 'Keep the opening'}>
+      <Notice tone={isKept ? 'good' : 'warning'} title={isKept ? 'Opening saved' : 'Save the opening'}>
         <p>
-          It shows what this proof is about. It is stored nowhere else: without it nobody can open this proof, not even
-          you. Whoever has the file has the signature too, so share it with care.
+          The opening shows what this proof is about. It isn’t stored anywhere else: without it, no one can open the
+          proof, not even you. The file contains the signature, so share it with care.
         </p>
         <div className="actions">
           <DownloadLink bytes={file} name={`opening-${attestationSlug}.json`} onDownload={onKept}>
-            Save the opening
+            {' '}
+            Download opening
           </DownloadLink>
         </div>
       </Notice>
       <div className="actions">
         <Button look="quiet" onClick={onAgain}>
-          {isKept ? 'Sign another' : 'Sign another without saving it'}
+          {isKept ? 'Sign another' : 'Sign another without saving'}
         </Button>
       </div>
     </Step>

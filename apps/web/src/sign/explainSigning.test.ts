@@ -8,7 +8,7 @@ describe.each(['network_unreachable', 'request_timeout', 'response_invalid'])('%
     'POST /sign/message: no answer, or blocked by CORS',
     'POST /sign/typed-data answered 502',
   ])('of “%s” it may have been signed, and the opening is lost', (details) => {
-    expect(explainSigning(new ServiceError(code, 'x', { details }))?.title).toBe('It may have been signed')
+    expect(explainSigning(new ServiceError(code, 'x', { details }))?.title).toBe('This may have been signed')
   })
 
   test.each(['GET /wallet/me', 'GET /wallet/me answered 502', undefined])('of “%s” nothing was sent', (details) => {
@@ -18,7 +18,7 @@ describe.each(['network_unreachable', 'request_timeout', 'response_invalid'])('%
 
 test('a part of the page that is gone: load it again, nothing was signed', () => {
   const error = new ServiceError('network_unreachable', 'a part of the page is gone', { details: 'reload the page' })
-  expect(explainSigning(error)?.advice).toMatch(/Load the page again\. Nothing was signed\.$/)
+  expect(explainSigning(error)?.advice).toMatch(/Nothing was signed\. Reload the page\.$/)
 })
 
 test('a refusal has the general words', () => {

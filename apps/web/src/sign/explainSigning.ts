@@ -2,38 +2,38 @@ import type { ServiceError } from '@countersign/sdk'
 import { type Explanation, NOTHING_SIGNED, type OffChainCode } from '../words/explainError.ts'
 
 const PART_MISSING: Explanation = {
-  title: 'A part of this page did not load',
-  advice: 'The connection dropped, or the app was updated. Load the page again. Nothing was signed.',
+  title: 'Part of this page didn’t load',
+  advice: 'The connection dropped, or the app was updated. Nothing was signed. Reload the page.',
 }
 
 /** What is not sent anywhere by itself does no harm if it is signed again. */
 const OPENING_LOST: Explanation = {
-  title: 'It may have been signed',
+  title: 'This may have been signed',
   advice:
-    'The answer of the service was lost, and the opening with it. If the history shows it, its proof can never be opened. Signing again makes a new signature with a proof of its own.',
+    'The service’s response was lost, including the opening. If the signature appears in your history, its proof can never be opened. You can sign again to get a new signature and proof.',
 }
 
 const EXPLANATIONS: Record<OffChainCode, Explanation> = {
   unsupported_method: {
-    title: 'This is not signed here',
-    advice: `Transactions, messages and typed data are signed, bare hashes are not. ${NOTHING_SIGNED}`,
+    title: 'Unsupported request',
+    advice: `This wallet signs transactions, messages and typed data, but not raw hashes. ${NOTHING_SIGNED}`,
   },
   invalid_message: {
-    title: 'This message cannot be signed',
-    advice: `It holds half a character, or bytes that cannot be read. ${NOTHING_SIGNED}`,
+    title: 'Invalid message',
+    advice: `It contains invalid characters or bytes. ${NOTHING_SIGNED}`,
   },
   invalid_typed_data: {
-    title: 'This request cannot be read in one way only',
-    advice: `The app that made it should correct it, or ask for the chain that this wallet is on. ${NOTHING_SIGNED}`,
+    title: 'Invalid typed data',
+    advice: `The request is ambiguous or for another chain. Only the app that created it can fix it. ${NOTHING_SIGNED}`,
   },
   opening_mismatch: {
-    title: 'The service answered with a wrong opening',
+    title: 'The service returned a wrong opening',
     advice:
-      'What was signed is right, but its proof could never be opened with what came along. Do not trust this service until its operator has explained it.',
+      'The signature is correct, but this opening can’t open its proof. Don’t trust this service until the operator explains why.',
   },
   message_too_large: {
-    title: 'This is longer than the service signs',
-    advice: `Sign something shorter. ${NOTHING_SIGNED}`,
+    title: 'Message too long',
+    advice: `Shorten it and try again. ${NOTHING_SIGNED}`,
   },
 }
 

@@ -16,9 +16,9 @@ describe('parseSignFields', () => {
   })
 
   test('half a character is refused: encoders would replace it, and another text would be signed', () => {
-    expect(parse('text', 'a\ud800')).toMatchObject({ error: expect.stringContaining('half a character') })
+    expect(parse('text', 'a\ud800')).toMatchObject({ error: expect.stringContaining('invalid character') })
     expect(parse('typed-data', JSON.stringify({ ...order, domain: { name: '\ud800' } }))).toMatchObject({
-      error: expect.stringContaining('in one way only'),
+      error: expect.stringContaining('Invalid typed data'),
     })
   })
 
@@ -39,50 +39,40 @@ describe('parseSignFields', () => {
     ['nothing', null],
   ])('%s is refused', (_, typedData) => {
     expect(parse('typed-data', JSON.stringify(typedData))).toMatchObject({
-      error: expect.stringContaining('in one way only'),
+      error: expect.stringContaining('Invalid typed data'),
     })
   })
 
   const twice = JSON.stringify(order).replace('"amount":"1"', '"amount":"1","amount":"9"')
   const elsewhere = JSON.stringify({ ...order, domain: { ...order.domain, chainId: 1 } })
   test.each<[string, SignKind, string, string]>([
-    ['no text', 'text', '', 'Write the message first.'],
-    ['too long a text', 'text', 'x'.repeat(17_000), 'This is longer than the service signs.'],
-    ['half a byte', 'hex', '0xabc', 'Bytes are 0x and an even number of hex digits.'],
-    ['text for bytes', 'hex', 'hello', 'Bytes are 0x and an even number of hex digits.'],
-    ['no JSON', 'typed-data', '{', 'This is not JSON.'],
-    [
-      'a member that stands there twice',
-      'typed-data',
-      twice,
-      'A member stands there twice, so that two readers could read two different things.',
-    ],
+    ['no text', 'text', '', 'Enter a message.'],
+    ['too long a text', 'text', 'x'.repeat(17_000), 'This is too long to sign.'],
+    ['half a byte', 'hex', '0xabc', 'Enter 0x followed by an even number of hex digits.'],
+    ['text for bytes', 'hex', 'hello', 'Enter 0x followed by an even number of hex digits.'],
+    ['no JSON', 'typed-data', '{', 'This isn’t valid JSON.'],
+    ['a member that stands there twice', 'typed-data', twice, 'A member appears twice, so the data is ambiguous.'],
     ['another chain', 'typed-data', elsewhere, 'This is for chain 1. The wallet is on chain 31337.'],
-    [
-      'no domain',
-      'typed-data',
-      JSON.stringify({ ...order, domain: {} }),
-      'This cannot be signed in one way only: domain is empty.',
-    ],
+    ['no domain', 'typed-data', JSON.stringify({ ...order, domain: {} }), 'Invalid typed data: domain is empty.'],
     [
       'a struct that lacks a value',
       'typed-data',
       JSON.stringify({ ...order, message: {} }),
-      'This cannot be signed in one way only: a struct does not have exactly its members.',
+      'Invalid typed data: a struct does not have exactly its members.',
     ],
     [
       'a member too many',
       'typed-data',
       JSON.stringify({ ...order, extra: 1 }),
-      'This cannot be signed in one way only: not exactly the expected members. It needs domain, types, primaryType, message.',
+      'Invalid typed data: not exactly the expected members. Expected domain, types, primaryType, message.',
     ],
     [
       'a list',
       'typed-data',
       '[]',
-      'This cannot be signed in one way only: not exactly the expected members. It needs domain, types, primaryType, message.',
+      'Invalid typed data: not exactly the expected members. Expected domain, types, primaryType, message.',
     ],
-    ['nested too deeply', 'typed-data', '['.repeat(30) + ']'.repeat(30), 'This is nested too deeply to be signed.'],
+    ['nested too deeply', 'typed-data', '['.repeat(30) + ']'.repeat(30), 'This is nested too deeply to sign.'],
   ])('%s: what is wrong, in these words', (_, kind, text, error) => {
     expect(parse(kind, text)).toEqual({ error })
   })

@@ -21,7 +21,7 @@ export type FormContent = Extract<ShownContent, { kind: 'message' | 'typed-data'
 
 /** White space is free in what is pasted; the content without it is measured by `hashTypedData`. */
 const JSON_LIMITS = { maxLength: 262_144, maxDepth: 24 }
-const TOO_LONG = 'This is longer than the service signs.'
+const TOO_LONG = 'This is too long to sign.'
 const MEMBERS = ['domain', 'types', 'primaryType', 'message'] as const
 
 /** Reads what is to be signed, by the rules of the enclave, or says in words what is wrong with it. */
@@ -40,16 +40,16 @@ export function parseSignFields(
 }
 
 function parseText(text: string) {
-  if (text === '') return { error: 'Write the message first.' }
+  if (text === '') return { error: 'Enter a message.' }
   // Encoders replace it, so that another text would be signed than the one that stands here.
-  if (/\p{Cs}/u.test(text)) return { error: 'The text holds half a character, which cannot be signed as it stands.' }
+  if (/\p{Cs}/u.test(text)) return { error: 'The text contains an invalid character. Remove it and try again.' }
   return toMessage(bytesToHex(stringToBytes(text)))
 }
 
 function parseHex(text: string) {
-  if (text === '') return { error: 'Write the bytes first: 0x and two hex digits for each.' }
+  if (text === '') return { error: 'Enter 0x followed by hex digits.' }
   const lower = text.toLowerCase()
-  if (!isPrefixedHex(lower)) return { error: 'Bytes are 0x and an even number of hex digits.' }
+  if (!isPrefixedHex(lower)) return { error: 'Enter 0x followed by an even number of hex digits.' }
   return toMessage(lower)
 }
 
@@ -63,23 +63,23 @@ function toMessage(message: Hex) {
 }
 
 function parseTypedData(text: string, chainId: number): { shown: FormContent } | { error: string } {
-  if (text.trim() === '') return { error: 'Paste the typed data first.' }
+  if (text.trim() === '') return { error: 'Paste the typed data.' }
   let value: unknown
   try {
     value = parseStrictJson(stringToBytes(text), JSON_LIMITS)
   } catch (error) {
-    return { error: JSON_FAULTS[toCode(error)] ?? 'This is not JSON.' }
+    return { error: JSON_FAULTS[toCode(error)] ?? 'This isn’t valid JSON.' }
   }
   const content = value as TypedData
   try {
     hashTypedData(content)
   } catch (error) {
     if (toCode(error) === 'message_too_large') return { error: TOO_LONG }
-    const details = error instanceof ServiceError && error.details ? error.details : 'it cannot be hashed'
+    const details = error instanceof ServiceError && error.details ? error.details : 'it can’t be hashed'
     const names = isPlainObject(value) ? Object.keys(value) : []
     const isWhole = names.length === MEMBERS.length && MEMBERS.every((name) => names.includes(name))
-    const needs = isWhole ? '' : ` It needs ${MEMBERS.join(', ')}.`
-    return { error: `This cannot be signed in one way only: ${details}.${needs}` }
+    const needs = isWhole ? '' : ` Expected ${MEMBERS.join(', ')}.`
+    return { error: `Invalid typed data: ${details}.${needs}` }
   }
   const asked = content.domain.chainId as string | number | undefined
   // EIP-712, "Definition of domainSeparator": a wallet refuses another chain than its own.
@@ -90,9 +90,9 @@ function parseTypedData(text: string, chainId: number): { shown: FormContent } |
 }
 
 const JSON_FAULTS: Record<string, string> = {
-  json_duplicate_member: 'A member stands there twice, so that two readers could read two different things.',
+  json_duplicate_member: 'A member appears twice, so the data is ambiguous.',
   json_too_large: TOO_LONG,
-  json_too_deep: 'This is nested too deeply to be signed.',
+  json_too_deep: 'This is nested too deeply to sign.',
 }
 
 function toCode(error: unknown): string {

@@ -20,7 +20,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
     timer.current = setTimeout(() => setOutcome(null), SHOWN_MS)
   }
 
-  const words = { copied: 'Copied', failed: 'Select it by hand' }
+  const words = { copied: 'Copied', failed: 'Copy failed' }
   return (
     <>
       <button type="button" className="copy-button" onClick={copy}>
@@ -30,7 +30,11 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
         {outcome === null ? <span className="visually-hidden">Copy {what}</span> : words[outcome]}
       </button>
       <span className="visually-hidden" role="status">
-        {outcome === null ? '' : outcome === 'copied' ? `Copied ${what}` : `The browser did not let us copy ${what}`}
+        {outcome === null
+          ? ''
+          : outcome === 'copied'
+            ? `Copied ${what}`
+            : `Couldn’t copy ${what}. Select it and copy it manually.`}
       </span>
     </>
   )

@@ -27,19 +27,19 @@ export function ApprovePage() {
 
   return (
     <div className="stack">
-      <h1>Approve for a vault</h1>
+      <h1>Approval request</h1>
       {read !== undefined && 'error' in read ? <VaultErrorNotice error={read.error} /> : null}
       {read !== undefined && 'prepared' in read ? (
         <ApproveCard key={toKey(read.prepared)} prepared={read.prepared} />
       ) : (
         <section className="card card-narrow" aria-labelledby="ask-heading">
-          <h2 id="ask-heading">What is to be approved?</h2>
+          <h2 id="ask-heading">Open an approval request</h2>
           <PasteField
             id="prepared-text"
-            label="Link, or text of the file"
-            action="Show it"
+            label="Link or file contents"
+            action="Open"
             take={(given) => {
-              if (given.trim() === '') return 'Paste the link, or the text of the file.'
+              if (given.trim() === '') return 'Paste the link or the file contents.'
               setText(given)
             }}
           />
@@ -76,7 +76,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
   return (
     <section className="card card-narrow send-confirm" aria-labelledby="approve-heading">
       <h2 id="approve-heading" ref={heading} tabIndex={-1}>
-        {approval === null ? 'Do you approve this?' : 'You have approved this'}
+        {approval === null ? 'Do you approve this?' : 'Approved'}
       </h2>
       {kind === 'transaction' ? (
         <VaultPaymentFacts content={content} vault={address} />
@@ -84,18 +84,18 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
         <ShownWords shown={{ kind, content } as Parameters<typeof ShownWords>[0]['shown']} wallet={address} />
       )}
       <p className="fine-print">
-        The approval is for exactly this, and ends on {toDateTime(new Date(expiresMs).toISOString())}. It becomes public
-        with the proof.
+        Your approval applies only to this request and expires on {toDateTime(new Date(expiresMs).toISOString())}. It
+        becomes public with the proof.
       </p>
       <details className="call-fields">
-        <summary>Rules of this vault</summary>
+        <summary>Vault rules</summary>
         <RulesInWords policy={policy} />
       </details>
       <VaultErrorNotice error={failure} />
       {approval === null ? (
         <div className="actions">
           <Button onClick={ask} isBusy={isAsking}>
-            {isAsking ? 'Asking for a passkey …' : 'Approve with a passkey'}
+            {isAsking ? 'Waiting for your passkey…' : 'Approve with passkey'}
           </Button>
         </div>
       ) : (
@@ -111,9 +111,9 @@ function GivenApproval({ approval }: { approval: Approval }) {
   const bytes = useMemo(() => new TextEncoder().encode(`${text}\n`), [text])
   return (
     <div className="stack">
-      <p role="status">Give this text to the person who asked. It is good for this signature only.</p>
+      <p role="status">Send this approval to the person who requested it. It’s valid only for this request.</p>
       <details className="call-fields">
-        <summary>The approval as a text</summary>
+        <summary>Show the approval</summary>
         <p className="mono" data-text="approval">
           {text}
         </p>
@@ -121,7 +121,7 @@ function GivenApproval({ approval }: { approval: Approval }) {
       <div className="actions">
         <CopyButton text={text} what="the approval" />
         <DownloadLink bytes={bytes} name="approval.json">
-          Save as a file
+          Download as file
         </DownloadLink>
       </div>
     </div>

@@ -16,23 +16,25 @@ export function AttestAddress({ vault }: { vault: Vault }) {
   return (
     <div className="stack">
       <p>
-        Before the first coin, have the enclave state that this address belongs to these rules: until then you have the
-        service’s word for it. The proof is public, like that of a payment.
+        Before you send funds, let the enclave attest that this address belongs to these rules. Until then, you rely on
+        the service for that. The proof is public, like that of a payment.
       </p>
       <VaultErrorNotice error={failure} />
       <div className="actions">
         {slug === null ? (
           <Button look="quiet" onClick={ask} isBusy={isRunning}>
-            {isRunning ? 'Asking the enclave …' : 'Attest the address'}
+            {isRunning ? 'Attesting…' : 'Attest address'}
           </Button>
         ) : (
           <Link to={`/proof/${slug}`} className="button button-quiet">
-            See the proof of the address
+            View proof of the address
           </Link>
         )}
       </div>
       <p role="status">
-        {slug === null ? '' : 'The proof must be verified, and be of this address and of these rules: compare both.'}
+        {slug === null
+          ? ''
+          : 'Address attested. Check that the proof is verified and shows this address and these rules.'}
       </p>
     </div>
   )

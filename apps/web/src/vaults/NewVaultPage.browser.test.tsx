@@ -24,13 +24,13 @@ test('a schedule that would begin by a wrong clock is not made; with the clock s
   }
   const config = { trust: { entropyKeys: [ENTROPY_KEY] } }
   const { screen, service } = await openWallet({ path: '/vaults/new', prepare, config })
-  await screen.getByRole('radio', { name: /^An agent with a schedule/ }).click()
-  await screen.getByLabelText('Each payment at most, in ETH').fill('0.1')
+  await screen.getByRole('radio', { name: /^Agent with a schedule/ }).click()
+  await screen.getByLabelText('Maximum per payment, in ETH').fill('0.1')
   await screen.getByLabelText('Payments', { exact: true }).fill('1')
-  const refuge = screen.getByLabelText('Second vault, as a refuge')
+  const refuge = screen.getByLabelText('Second vault', { exact: true })
   await expect.poll(() => refuge.element().querySelectorAll('option').length).toBe(2)
   await refuge.selectOptions(refuge.element().querySelectorAll('option')[1] as HTMLOptionElement)
-  await button(screen, 'Make a passkey').click()
+  await button(screen, 'Create passkey').click()
   const made = () => service.requests.filter((request) => request === 'POST /vaults').length
   const before = made()
 
@@ -38,35 +38,35 @@ test('a schedule that would begin by a wrong clock is not made; with the clock s
   onTestFinished(() => clock.mockRestore())
   const ahead = Date.now() + 20 * 86_400_000
   clock.mockImplementation(() => ahead)
-  await button(screen, 'Read the rules').click()
-  await expect.element(button(screen, 'Make it without a spare')).toBeVisible()
+  await button(screen, 'Review rules').click()
+  await expect.element(button(screen, 'Create without a spare')).toBeVisible()
   clock.mockRestore()
-  await button(screen, 'Make it without a spare').click()
-  await expect.element(screen.getByRole('alert').getByText(/this schedule would not begin now/)).toBeVisible()
+  await button(screen, 'Create without a spare').click()
+  await expect.element(screen.getByRole('alert').getByText(/clock differs/)).toBeVisible()
   await expectAccessible()
   expect(made()).toBe(before)
 
-  await button(screen, 'Read the rules').click()
-  await button(screen, 'Make it without a spare').click()
-  await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
+  await button(screen, 'Review rules').click()
+  await button(screen, 'Create without a spare').click()
+  await expect.element(screen.getByRole('heading', { name: 'Vault created' })).toBeVisible()
 })
 
 test('creates no passkey for rules that would be rejected', async () => {
   const { screen } = await openWallet({ path: '/vaults/new' })
-  await screen.getByRole('radio', { name: /^Only to a list/ }).click()
+  await screen.getByRole('radio', { name: /^Fixed recipients/ }).click()
   await screen.getByLabelText('Each payment needs').selectOptions('one passkey')
-  const list = screen.getByLabelText('Addresses that can be paid')
+  const list = screen.getByLabelText('Allowed recipients')
   for (const address of ['', FRIEND.replace('C8', 'c8')]) {
     await list.fill(address)
-    await button(screen, 'Make a passkey').click()
+    await button(screen, 'Create passkey').click()
     await expect.element(list).toHaveAttribute('aria-invalid', 'true')
     await expect.element(list).toHaveFocus()
   }
   expect(passkeys().credentialIds).toHaveLength(0)
   // The form in which people copy addresses.
   await list.fill(FRIEND)
-  await button(screen, 'Make a passkey').click()
-  await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
+  await button(screen, 'Create passkey').click()
+  await expect.element(screen.getByText(/^Passkey 1, created here/)).toBeVisible()
 })
 
 test.each([
@@ -75,18 +75,18 @@ test.each([
 ])('before the vault is created: %s', async (_, witnesses, quorum) => {
   const trust = { log: { witnesses, quorum } }
   const { screen, service } = await openWallet({ path: '/vaults/new', config: { trust } })
-  await screen.getByRole('radio', { name: /^A limit for each payment/ }).click()
-  await screen.getByLabelText('Each payment at most, in ETH').fill('0.1')
-  await button(screen, 'Read the rules').click()
-  await expect.element(button(screen, 'Make this vault')).toBeVisible()
+  await screen.getByRole('radio', { name: /^Limit per payment/ }).click()
+  await screen.getByLabelText('Maximum per payment, in ETH').fill('0.1')
+  await button(screen, 'Review rules').click()
+  await expect.element(button(screen, 'Create vault')).toBeVisible()
   const isLogged = witnesses.length >= 3
   expect(screen.getByText('Without its witnesses, this vault is locked permanently').elements()).toHaveLength(
     isLogged ? 1 : 0,
   )
   await expectAccessible()
   expect(service.requests).not.toContain('POST /vaults')
-  await button(screen, 'Make this vault').click()
-  await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
+  await button(screen, 'Create vault').click()
+  await expect.element(screen.getByRole('heading', { name: 'Vault created' })).toBeVisible()
   const [vault] = await listVaults(new ServiceClient(service.config))
   expect(vault?.policy.log).toEqual(isLogged ? { witnesses: witnesses.toSorted(), quorum } : null)
 })

@@ -31,7 +31,7 @@ import { MAX_NAME_LENGTH, writeVaultNotes } from './vaultNotes.ts'
 /** `/vaults/new`: from a template to an address. */
 export function NewVaultPage() {
   return (
-    <SignedInPage title="Make a vault">
+    <SignedInPage title="Create vault">
       {(signedIn) => <NewVault key={signedIn.wallet.address} {...signedIn} />}
     </SignedInPage>
   )
@@ -79,7 +79,8 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     setFault(null)
     const parsed = parseVaultFields(fields, toCoin(config))
     if ('errors' in parsed) return void showErrors(parsed.errors)
-    if (fields.template === 'agent' && time.length === 0) return void setFault('No clock is available for a schedule.')
+    if (fields.template === 'agent' && time.length === 0)
+      return void setFault('Schedules need a time source, and none is configured.')
     // Passkeys that no rule needs would be published for nothing.
     const approvers = approvals === 0 ? [] : given
     const terms = approvers.length === 0 ? { ...parsed.terms, approvals: 0 } : parsed.terms
@@ -88,7 +89,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
       return toPolicy(terms, { chainId: config.chainId, approvers, log, time, startsAtMs: toStart(Date.now()) })
     } catch (error) {
       if (!(error instanceof VaultPolicyError)) throw error
-      return void setFault(`A vault can’t have these rules: ${error.details ?? error.message}.`)
+      return void setFault(`These rules are invalid: ${error.details ?? error.message}.`)
     }
   }
 
@@ -140,7 +141,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   }
   return (
     <section className="card card-narrow" aria-labelledby="new-vault-heading">
-      <h2 id="new-vault-heading">Its rules</h2>
+      <h2 id="new-vault-heading">Rules</h2>
       <form ref={form} className="stack" onSubmit={review} noValidate>
         <VaultErrorNotice error={failure} />
         <TemplateForm
@@ -166,7 +167,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
           label="Name"
           value={fields.name}
           maxLength={MAX_NAME_LENGTH}
-          hint="For you, in this browser only. It is no part of the vault."
+          hint="Stored only in this browser. Not part of the vault."
           onChange={(name) => change({ name })}
         />
         {fault === null ? null : (
@@ -174,7 +175,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
             {fault}
           </p>
         )}
-        <Button type="submit">Read the rules</Button>
+        <Button type="submit">Review rules</Button>
       </form>
     </section>
   )
@@ -188,15 +189,15 @@ function toStart(nowMs: number): number {
 
 function tellMissing(approvals: number): string {
   return approvals === 1
-    ? 'These rules ask for a passkey. Make it first.'
-    : `These rules ask for ${approvals} passkeys. Make them first.`
+    ? 'These rules need a passkey. Create it first.'
+    : `These rules need ${approvals} passkeys. Create them first.`
 }
 
 /** The address, the file, and the offer to have the address attested. */
 function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
   const address = getAddress(vault.address)
   return (
-    <Step id="made-heading" level={2} className="card card-narrow" title="The vault is made">
+    <Step id="made-heading" level={2} className="card card-narrow" title="Vault created">
       <p className="address-line">
         <Address address={address} /> <CopyButton text={address} what="the address" />
       </p>
@@ -204,10 +205,10 @@ function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
       <AttestAddress vault={vault} />
       <div className="actions">
         <Link to={`/vaults/${vault.address}`} className="button">
-          Open the vault
+          Open vault
         </Link>
         <Button look="quiet" onClick={onAgain}>
-          Make another
+          Create another
         </Button>
       </div>
     </Step>

@@ -13,26 +13,26 @@ export function PasskeyPage() {
   const text = passkey === null ? '' : JSON.stringify(passkey.approver)
   return (
     <section className="card card-narrow" aria-labelledby="passkey-heading">
-      <h1 id="passkey-heading">Make a passkey for a vault</h1>
+      <h1 id="passkey-heading">Create a passkey for a vault</h1>
       <p>
-        A vault can ask for your approval, with a passkey that stays on this device or in your password manager. Make it
-        here, and give its public part to the person who makes the vault. Later you approve on this site.
+        A vault can require your approval with a passkey. The passkey stays on this device or in your password manager.
+        Create it here and send its public key to the person who creates the vault. You approve payments on this site.
       </p>
       <VaultErrorNotice error={failure} />
       {passkey === null ? (
         <div className="actions">
           <Button onClick={make} isBusy={isRunning}>
-            {isRunning ? 'Asking for a passkey …' : 'Make a passkey'}
+            {isRunning ? 'Waiting for your passkey…' : 'Create passkey'}
           </Button>
         </div>
       ) : (
         <>
-          <p role="status">The passkey is made. Its public part is no secret:</p>
+          <p role="status">Passkey created. Its public key isn’t secret:</p>
           <p>
             <span className="mono" data-text="approver">
               {text}
             </span>{' '}
-            <CopyButton text={text} what="the public part of the passkey" />
+            <CopyButton text={text} what="the public key" />
           </p>
         </>
       )}

@@ -33,13 +33,13 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
 
   return (
     <section className="passkeys stack" aria-labelledby="passkeys-heading">
-      <h3 id="passkeys-heading">Passkeys that approve</h3>
+      <h3 id="passkeys-heading">Passkeys</h3>
       {passkeys.length === 0 ? null : (
         <ul className="tokens">
           {passkeys.map(({ approver, credentialId }, index) => (
             <li key={approver.publicKey}>
               <span>
-                Passkey {index + 1}, {credentialId === undefined ? 'brought' : 'made here'}, of {approver.rpId}
+                Passkey {index + 1}, {credentialId === undefined ? 'added' : 'created here'}, for {approver.rpId}
               </span>
               <Button
                 look="small"
@@ -56,7 +56,11 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
       <SpareNotice passkeys={passkeys} approvals={approvals} />
       <div className="actions">
         <Button look="quiet" onClick={make} isBusy={isRunning}>
-          {isRunning ? 'Asking for a passkey …' : passkeys.length === 0 ? 'Make a passkey' : 'Make another passkey'}
+          {isRunning
+            ? 'Waiting for your passkey…'
+            : passkeys.length === 0
+              ? 'Create passkey'
+              : 'Create another passkey'}
         </Button>
       </div>
       <BringPasskey
@@ -75,16 +79,16 @@ function SpareNotice({ passkeys, approvals }: Pick<PasskeyPickerProps, 'passkeys
     const missing = approvals - passkeys.length
     return (
       <p>
-        {missing === 1 ? 'One more passkey is' : `${missing} more passkeys are`} needed, and one as a spare. They can
-        never be added later.
+        Add {missing === 1 ? 'one more passkey' : `${missing} more passkeys`}, plus a spare. You can’t add passkeys
+        later.
       </p>
     )
   }
   return (
-    <Notice tone="warning" title="Make one more, as a spare">
+    <Notice tone="warning" title="Add a spare passkey">
       <p>
-        A passkey that is lost cannot be replaced, and these rules can never change: with it the funds would be lost.
-        Make the spare with another phone, computer or security key.
+        You can’t replace a lost passkey or change these rules. Without a spare, a lost passkey locks the funds
+        permanently. Create the spare on another phone, computer or security key.
       </p>
     </Notice>
   )
@@ -101,21 +105,21 @@ function BringPasskey(props: {
     const parsed = parseApprover(text)
     if ('fault' in parsed) return parsed.fault
     const isKnown = passkeys.some(({ approver }) => approver.publicKey === parsed.approver.publicKey)
-    if (isKnown) return 'This passkey is in the list already.'
+    if (isKnown) return 'This passkey is already in the list.'
     onBrought(parsed.approver)
   }
 
   return (
     <details className="call-fields">
-      <summary>Bring a passkey from another device or person</summary>
+      <summary>Add a passkey from another device or person</summary>
       <p>
-        On that device, open <Link to="/passkey">{`${window.location.host}/passkey`}</Link>, make a passkey there, and
-        copy what it shows. Nobody has to sign in for that.
+        On that device, open <Link to="/passkey">{`${window.location.host}/passkey`}</Link>, create a passkey, and copy
+        the text. No sign-in is needed.
       </p>
       <PasteField
         id="vault-approver"
-        label="The passkey’s text"
-        action="Add this passkey"
+        label="Passkey text"
+        action="Add passkey"
         isQuiet
         isDisabled={isDisabled}
         take={take}

@@ -109,7 +109,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
         policy.approvers.length === 0 ? null : (
           <Field
             id="pay-valid"
-            label="If it needs approval, that holds for"
+            label="Approvals expire after"
             value={String(validForMs)}
             onChange={(value) => setValidForMs(Number(value))}
             isLocked={step.name === 'checking'}

@@ -13,7 +13,7 @@ export function VaultPaymentFacts({ content, vault }: { content: TxMetadata; vau
   const { chainId, gas, maxFeePerGas, data, nonce } = content
   const payment = toShownPayment(content, tokens)
   const isCall = data !== '0x' && payment.transfer === null
-  const dataFee = ' for gas, and the chain’s fee for data, if it takes one: nothing limits that'
+  const dataFee = ' for gas, plus the chain’s data fee, if any, which has no limit'
   const fee = `at most ${formatEther(BigInt(gas) * BigInt(maxFeePerGas))} ${toCoin(content)}`
   return (
     <>
@@ -22,11 +22,11 @@ export function VaultPaymentFacts({ content, vault }: { content: TxMetadata; vau
         chainId={chainId}
         vault={vault}
         fee={mayTakeDataFee(chainId) ? fee + dataFee : fee}
-        more={{ 'Payment number': nonce, Data: isCall && <span className="mono">{data}</span> }}
+        more={{ Nonce: nonce, Data: isCall && <span className="mono">{data}</span> }}
       />
       {isCall ? (
         <Notice tone="warning" title="This calls a contract">
-          <p>What the data does is not known here. It can move tokens.</p>
+          <p>This page can’t tell what the call does. It might move tokens.</p>
         </Notice>
       ) : null}
     </>

@@ -34,14 +34,14 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
   }
 
   const approving = {
-    title: 'This needs approval',
-    action: 'Approve with a passkey',
-    doing: isAsking ? 'Asking for a passkey …' : undefined,
+    title: 'Approval needed',
+    action: 'Approve with passkey',
+    doing: isAsking ? 'Waiting for your passkey…' : undefined,
     onConfirm: ask,
     footer: <ElsewhereApproval prepared={prepared} onApproval={add} />,
   }
   const sending = {
-    title: 'Is this right?',
+    title: 'Review payment',
     action: `Sign and send ${tellAmount(toShownPayment(content, tokens), toCoin(content))}`,
     onConfirm: onSend,
   }
@@ -55,19 +55,19 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
     >
       <VaultPaymentFacts content={content} vault={prepared.address} />
       {prepared.approvals === 0 ? (
-        <p>The rules of this vault allow it without approval.</p>
+        <p>The vault’s rules allow this without approval.</p>
       ) : (
         <p role="status">
-          {approvals.length} of {prepared.approvals} {prepared.approvals === 1 ? 'approval' : 'approvals'}. Valid until{' '}
+          {approvals.length} of {prepared.approvals} {prepared.approvals === 1 ? 'approval' : 'approvals'}. Expires on{' '}
           {toDateTime(new Date(prepared.expiresMs).toISOString())}.
         </p>
       )}
       <VaultErrorNotice error={failure} />
       {missing > 0 ? null : (
         <p className="fine-print">
-          Once you confirm, the enclave signs this transaction and its signature becomes public
-          {prepared.approvals === 0 ? '' : ', with its approvals'}, on IPFS and on the chain, whether or not the
-          transaction is broadcast. It cannot be taken back.
+          When you confirm, the enclave signs this transaction. Its signature{' '}
+          {prepared.approvals === 0 ? 'becomes' : 'and approvals become'} public on IPFS and on the chain, even if the
+          transaction isn’t sent. You can’t undo this.
         </p>
       )}
     </ConfirmStep>
@@ -90,25 +90,19 @@ function ElsewhereApproval(props: { prepared: Prepared; onApproval: (approval: A
     <details className="call-fields">
       <summary>Approve on another device</summary>
       <p>
-        Open this link there, on a page of this site. It shows the payment, and gives the approval back as a text.
-        Whoever has the link sees the payment, and can do nothing with it without a passkey of the vault.
+        Open this link on the other device. The page shows the payment and returns the approval as text. Anyone with the
+        link can see the payment, but only the vault’s passkeys can approve it.
       </p>
       <div className="actions">
         <a href={url} target="_blank" rel="noreferrer">
-          Link to approve
+          Approval link
         </a>
-        <CopyButton text={url} what="the link to approve" />
+        <CopyButton text={url} what="the approval link" />
         <DownloadLink bytes={file} name="payment-to-approve.json">
-          Save as a file
+          Download as file
         </DownloadLink>
       </div>
-      <PasteField
-        id="approval-text"
-        label="The approval that came back"
-        action="Add the approval"
-        isQuiet
-        take={take}
-      />
+      <PasteField id="approval-text" label="Approval text" action="Add approval" isQuiet take={take} />
     </details>
   )
 }

@@ -12,14 +12,14 @@ export function RulesInWords({ policy }: { policy: Policy }) {
   return (
     <div className="vault-rules stack">
       <p className="fact-strong">{summary}.</p>
-      <h4>{rules.length === 1 ? 'The rule' : 'The rules'}</h4>
+      <h4>{rules.length === 1 ? 'Rule' : 'Rules'}</h4>
       <ol>
         {rules.map((rule) => (
           <li key={rule}>{rule}</li>
         ))}
       </ol>
-      <p>Whatever no rule allows is refused.</p>
-      <h4>What that means</h4>
+      <p>Everything else is rejected.</p>
+      <h4>Limits and risks</h4>
       <ul>
         {notes.map((note) => (
           <li key={note}>{note}</li>
@@ -38,32 +38,31 @@ export function describeLocks(
   page: { chainId: number; chainName: string },
 ): string[] {
   const locks = [
-    'The key belongs to the account that you sign in with. If you lose that account, or this service no longer takes its provider, nothing can ever leave this vault: no passkey takes its place.',
-    'The rules themselves are a part of the key. The service keeps them and pins them to IPFS; keep the file too. If nobody has them any more, nobody has the key.',
-    'The key is derived inside the enclaves of this service. If the service ends and its root secret is lost, so is every key of it.',
+    'The vault belongs to the account you sign in with. If you lose that account, or this service drops its sign-in provider, the funds are locked permanently. A passkey can’t replace the account.',
+    'The key is derived from the rules. The service stores them and pins them to IPFS. Keep the file too: if every copy is lost, the key is lost.',
+    'Only this service’s enclaves can derive the key. If the service shuts down and its root secret is lost, the key is lost.',
   ]
   // Typed data can be a permit.
   if (
     !rules.some((rule) => rule.kind === 'typed-data' || (rule.kind === 'transaction' && rule.selectors !== undefined))
   )
-    locks.push('Tokens that are sent to this vault can never leave it: no rule is for tokens.')
+    locks.push('Tokens sent to this vault can never leave it, because no rule allows token transfers.')
   // Not of the page: a vault that another app has made can be for other chains.
   const chains = rules.flatMap<number | 'any'>((rule) => (rule.kind === 'transaction' ? rule.chainIds : []))
   if (chains.length === 0)
-    locks.push('Coins that are sent to this vault can never leave it: no rule is for transactions.')
+    locks.push('Coins sent to this vault can never leave it, because no rule allows transactions.')
   else if (!chains.includes('any')) {
     const names = [...new Set(chains)].map((id) => (id === page.chainId ? page.chainName : nameChain(Number(id))))
-    locks.push(`Coins that are sent to its address on any other chain than ${names.join(' or ')} can never leave it.`)
+    locks.push(`Coins sent to this address on a chain other than ${names.join(' or ')} can never leave it.`)
   }
   const hasFreeRulesOnly = rules.every(({ approvals }) => approvals === 0)
-  if (hasFreeRulesOnly)
-    locks.push('If the network fee of a payment stays above its limit, nothing can leave until it falls again.')
+  if (hasFreeRulesOnly) locks.push('While network fees are above the limit, nothing can leave this vault.')
   if (schedule !== undefined)
     locks.push(
-      'The schedule holds for whatever leaves: when a period is used up, the move to the second vault waits for the next one too.',
+      'The schedule applies to every payment. When a period is used up, moving funds to the second vault also waits for the next period.',
     )
   if (approvers.length > 0)
-    locks.push('If too few of its passkeys are left, what needs an approval can never be approved again.')
+    locks.push('If you lose too many passkeys, payments that need approval are locked permanently.')
   return locks
 }
 
@@ -77,7 +76,7 @@ export function Locks({ policy }: { policy: Policy }) {
   )
   return (
     <div className="vault-rules stack">
-      <h4>What locks the funds for ever</h4>
+      <h4>What can lock funds permanently</h4>
       <ul>
         {locks.map((lock) => (
           <li key={lock}>{lock}</li>
@@ -93,12 +92,12 @@ export function PolicyFile({ vault }: { vault: Vault }) {
   return (
     <div className="stack">
       <p>
-        Keep the rules as a file. The key is made from these very bytes: if the service and IPFS lost them, only the
-        file could bring the vault back. It holds no secret.
+        Download the rules and keep the file. The key is derived from these exact bytes. If the service and IPFS lose
+        them, only this file can restore the vault. It contains no secrets.
       </p>
       <div className="actions">
         <DownloadLink bytes={bytes} name={name}>
-          Save the rules
+          Download rules
         </DownloadLink>
       </div>
     </div>

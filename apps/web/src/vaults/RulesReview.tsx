@@ -22,14 +22,14 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
       id="rules-heading"
       level={2}
       className="card card-narrow"
-      title="Read this: it can never change"
-      action={hasSpare ? 'Make this vault' : 'Make it without a spare'}
-      doing={isMaking ? 'Making the vault …' : undefined}
+      title="Review the rules: you can’t change them later"
+      action={hasSpare ? 'Create vault' : 'Create without a spare'}
+      doing={isMaking ? 'Creating vault…' : undefined}
       onConfirm={onMake}
       onChange={isMaking ? undefined : onChange}
       footer={
         <p className="visually-hidden" role="status">
-          {isMaking ? 'The rules are being pinned to IPFS and read back.' : ''}
+          {isMaking ? 'Pinning the rules to IPFS.' : ''}
         </p>
       }
     >
@@ -37,20 +37,23 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
       <Locks policy={policy} />
       {hasSpare ? null : (
         <Notice tone="warning" title="This vault has no spare passkey">
-          <p>If one is lost, so is all that needs it. Go back and make one more, on another device.</p>
+          <p>
+            If you lose a passkey, payments that need it are locked permanently. Go back and create one more on another
+            device.
+          </p>
         </Notice>
       )}
       {policy.log === null ? null : (
         <Notice tone="warning" title="Without its witnesses, this vault is locked permanently">
           <p>
             Every payment needs {policy.log.quorum} of the service’s {policy.log.witnesses.length} witnesses. If fewer
-            remain, nobody can move the funds: not you, not your passkeys, not the service. Witnesses can’t be replaced.
+            remain, the funds can’t be moved by you, your passkeys or the service. Witnesses can’t be replaced.
           </p>
         </Notice>
       )}
       <VaultErrorNotice error={failure} />
       <p className="fine-print">
-        The rules become public, on IPFS, under no name. The address is shown once they can be read there again.
+        The rules become public on IPFS, without your name. The vault’s address appears once they are readable there.
       </p>
     </ConfirmStep>
   )

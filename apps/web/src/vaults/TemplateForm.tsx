@@ -31,7 +31,7 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
   return (
     <>
       <fieldset className="templates">
-        <legend>What kind of vault?</legend>
+        <legend>Vault type</legend>
         {(Object.keys(templateWords) as TemplateName[]).map((name) => (
           <label key={name} className="template">
             <input
@@ -48,16 +48,14 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
         ))}
       </fieldset>
       {template === 'agent' && !canSchedule ? (
-        <Notice tone="bad" title="A schedule needs a clock that this page does not know">
-          <p>
-            The host of this app must name the key of the satellite, as “entropyKeys” of “trust” in its config.json.
-          </p>
+        <Notice tone="bad" title="No time source configured">
+          <p>Schedules need one. The host of this app must set “entropyKeys” under “trust” in config.json.</p>
         </Notice>
       ) : null}
       <Field
         id="vault-limit"
         label={`${templateWords[template].limitLabel}, in ${coin}`}
-        hint={template === 'list' ? 'Left empty, any amount.' : undefined}
+        hint={template === 'list' ? 'Leave empty for any amount.' : undefined}
         {...text('limit')}
         inputMode="decimal"
         placeholder="0.05"
@@ -65,8 +63,12 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
       {isListed ? (
         <Field
           id="vault-recipients"
-          label="Addresses that can be paid"
-          hint={template === 'agent' ? 'One on a line. Left empty, any.' : 'One on a line. None can be added later.'}
+          label="Allowed recipients"
+          hint={
+            template === 'agent'
+              ? 'One address per line. Leave empty for any.'
+              : 'One address per line. You can’t add more later.'
+          }
           {...text('recipients')}
           placeholder="0x…"
           rows={3}
@@ -77,10 +79,10 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
         <>
           <div className="vault-rate">
             <Field id="vault-count" label="Payments" {...text('count')} inputMode="numeric" placeholder="10" />
-            <Field id="vault-every" label="How often" {...text('everyS')}>
-              <option value="3600">each hour</option>
-              <option value="86400">each day</option>
-              <option value="604800">each week</option>
+            <Field id="vault-every" label="Period" {...text('everyS')}>
+              <option value="3600">per hour</option>
+              <option value="86400">per day</option>
+              <option value="604800">per week</option>
             </Field>
           </div>
           <Refuge refuges={refuges} text={text('refuge')} />
@@ -88,8 +90,8 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
       ) : null}
       <Field
         id="vault-fee"
-        label={`Highest network fee of a payment without approval, in ${coin}`}
-        hint="Above it nothing is signed without approval. Too low a limit locks the funds while fees are high."
+        label={`Maximum network fee without approval, in ${coin}`}
+        hint="Payments with a higher fee need approval or are rejected. If the limit is too low, funds are locked while fees are high."
         {...text('fee')}
         inputMode="decimal"
       />
@@ -109,13 +111,13 @@ type RefugeProps = Pick<TemplateFormProps, 'refuges'> & { text: Pick<FieldProps,
 
 /** Among the recipients from the beginning, because none can be added later. */
 function Refuge({ refuges, text }: RefugeProps) {
-  if (refuges === null) return <p role="status">Reading your vaults …</p>
+  if (refuges === null) return <p role="status">Loading your vaults…</p>
   if (refuges.length === 0) {
     return (
-      <Notice tone="warning" title="First make a second vault">
+      <Notice tone="warning" title="Create a second vault first">
         <p>
-          An agent’s vault names another one that everything can be moved to, if the agent must be stopped. You have
-          none without a schedule yet: make one with “{templateWords.approval.title}” and come back.
+          An agent’s vault needs a second vault, so that you can move everything there if you stop the agent. You don’t
+          have one without a schedule yet. Create one with “{templateWords.approval.title}” and come back.
         </p>
         {text.error === undefined ? null : <p className="field-error">{text.error}</p>}
         <p>
@@ -127,8 +129,8 @@ function Refuge({ refuges, text }: RefugeProps) {
   return (
     <Field
       id="vault-refuge"
-      label="Second vault, as a refuge"
-      hint="If the agent must be stopped, a passkey moves everything there, when the schedule allows the next payment. Choose one that you made yourself, and whose address is attested."
+      label="Second vault"
+      hint="To stop the agent, a passkey moves everything there at the next scheduled payment. Choose a vault that you created yourself and whose address is attested."
       {...text}
     >
       <option value="">Choose a vault</option>
@@ -147,26 +149,26 @@ type TemplateWords = { title: string; text: string; limitLabel: string; approval
 const templateWords: Readonly<Record<TemplateName, TemplateWords>> = {
   approval: {
     title: 'Approval above an amount',
-    text: 'Small payments go at once. Whatever is more, to whomever, needs a passkey.',
-    limitLabel: 'Without approval up to',
-    approvalsLabel: 'More than that needs',
+    text: 'Small payments are sent immediately. Larger payments need a passkey.',
+    limitLabel: 'Maximum without approval',
+    approvalsLabel: 'Larger payments need',
   },
   limit: {
-    title: 'A limit for each payment',
-    text: 'No payment is ever above the limit. There is no passkey, and no way around it.',
-    limitLabel: 'Each payment at most',
+    title: 'Limit per payment',
+    text: 'No payment can exceed the limit. There are no passkeys and no exceptions.',
+    limitLabel: 'Maximum per payment',
     approvalsLabel: '',
   },
   list: {
-    title: 'Only to a list of addresses',
-    text: 'Payments go to the addresses that you name now, and to no other, ever.',
-    limitLabel: 'Each payment at most',
+    title: 'Fixed recipients',
+    text: 'Payments can only go to the addresses you list now.',
+    limitLabel: 'Maximum per payment',
     approvalsLabel: 'Each payment needs',
   },
   agent: {
-    title: 'An agent with a schedule',
-    text: 'A program pays by itself, so many times in each period. A passkey can move all to a second vault.',
-    limitLabel: 'Each payment at most',
-    approvalsLabel: 'To move everything to the second vault needs',
+    title: 'Agent with a schedule',
+    text: 'A program makes a limited number of payments per period. A passkey can move everything to a second vault.',
+    limitLabel: 'Maximum per payment',
+    approvalsLabel: 'Moving everything to the second vault needs',
   },
 }

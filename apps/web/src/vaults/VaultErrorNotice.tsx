@@ -8,73 +8,78 @@ const NOTHING_SIGNED = 'Nothing was signed.'
 /** Here, and not with the words of other failures: the first page does not carry them. */
 const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
   policy_refused: {
-    title: 'The rules of the vault refuse this',
-    advice: `No passkey and no operator can allow it. ${NOTHING_SIGNED}`,
+    title: 'Rejected by the vault’s rules',
+    advice: `Neither passkeys nor the operator can override them. ${NOTHING_SIGNED}`,
   },
-  approvals_missing: { title: 'More passkeys must approve', advice: NOTHING_SIGNED },
+  approvals_missing: {
+    title: 'More approvals needed',
+    advice: `${NOTHING_SIGNED} Add the missing approvals and try again.`,
+  },
   approval_invalid: {
-    title: 'An approval does not hold',
-    advice: `Approve again. If this persists, distrust the page on which it was approved. ${NOTHING_SIGNED}`,
+    title: 'Invalid approval',
+    advice: `${NOTHING_SIGNED} Approve again. If this keeps happening, don’t trust the page where it was approved.`,
   },
   vault_not_found: {
-    title: 'You have no such vault',
-    advice: `Somebody else may be signed in now. ${NOTHING_SIGNED}`,
+    title: 'Vault not found',
+    advice: `A different user may be signed in now. ${NOTHING_SIGNED}`,
   },
-  too_many_vaults: { title: 'You have 100 vaults', advice: 'No more can be made. Use one of those that are there.' },
+  too_many_vaults: { title: 'Vault limit reached', advice: 'You can have up to 100 vaults. Use an existing one.' },
   policy_not_pinned: {
-    title: 'The rules are not on IPFS yet',
-    advice: 'No address is shown before. Try again: the same rules make the same vault.',
+    title: 'The rules aren’t on IPFS yet',
+    advice: 'The vault’s address appears once they are. Try again: the same rules give the same vault.',
   },
-  invalid_policy: { title: 'The service does not take these rules', advice: 'Change them and try again.' },
+  invalid_policy: { title: 'The service rejected these rules', advice: 'Change them and try again.' },
   vault_mismatch: {
-    title: 'The service answered another vault than that of your rules',
-    advice: 'Send nothing to any address that it names. Do not trust this service until its operator has explained it.',
+    title: 'The service returned a different vault',
+    advice:
+      'It doesn’t match your rules. Don’t send funds to it, and don’t trust this service until the operator explains why.',
   },
   prepared_malformed: {
-    title: 'This is nothing that can be approved',
-    advice: 'The link or file is not whole. Ask for it again.',
+    title: 'Invalid approval request',
+    advice: 'The link or file is incomplete. Ask for it again.',
   },
   prepared_mismatch: {
-    title: 'Do not approve this',
-    advice: 'What it shows is not what would be signed. Distrust whoever sent it.',
+    title: 'Don’t approve this',
+    advice: 'The request doesn’t match what would be signed. Don’t trust its sender.',
   },
   prepared_expired: {
-    title: 'It is too late to approve this',
-    advice: 'Whoever asks for it should write the payment again.',
+    title: 'This request has expired',
+    advice: 'Ask the sender to create the payment again.',
   },
   prepared_early: {
-    title: 'By the clock of this device it is too early for this',
+    title: 'Check this device’s clock',
     advice:
-      'An approval holds for 24 hours at most. Set the clock here, and that of the device on which the payment was written, and try again.',
+      'An approval lasts at most 24 hours, but this request expires later than that. Set the clocks of this device and of the device that created the payment, then try again.',
   },
   nonce_taken: {
-    title: 'Another payment of this vault came first',
-    advice: 'Look in the history whether it was this very one. If not, write it again, and have it approved again.',
+    title: 'Another payment of this vault was signed first',
+    advice: 'If this payment isn’t in the history, create it again and get it approved again.',
   },
   passkey_unsupported: {
-    title: 'This browser has no passkeys',
-    advice: 'Use a newer one, or open the page over https.',
+    title: 'This browser doesn’t support passkeys',
+    advice: 'Use a newer browser, or open this page over https.',
   },
-  passkey_cancelled: { title: 'The passkey was not used', advice: 'Try again when you are ready.' },
+  passkey_cancelled: { title: 'Passkey cancelled', advice: 'Try again when you are ready.' },
   passkey_exists: {
-    title: 'This device has one of these passkeys already',
-    advice: 'A spare must be somewhere else: use another phone, computer or security key.',
+    title: 'This device already has one of these passkeys',
+    advice: 'Create the spare on another phone, computer or security key.',
   },
   passkey_unsuitable: {
-    title: 'This device makes no passkey that can approve',
+    title: 'This device’s passkeys aren’t supported',
     advice: 'Use another phone, computer or security key.',
   },
   passkey_elsewhere: {
-    title: 'The passkeys of this vault work on another page',
-    advice: 'Open the link there: the technical details name the page.',
+    title: 'This vault’s passkeys belong to another site',
+    advice: 'Open the link on that site. The technical details name it.',
   },
   passkey_not_approver: {
-    title: 'This passkey is none of this vault’s',
-    advice: 'Choose another one of this site.',
+    title: 'This passkey doesn’t belong to this vault',
+    advice: 'Choose another passkey.',
   },
   passkey_failed: {
-    title: 'The browser refused the passkey',
-    advice: 'A page at a bare IP address has none: open it by its name. Otherwise try another browser.',
+    title: 'The browser rejected the passkey',
+    advice:
+      'Passkeys don’t work on an IP address, so open this page by its domain name. Otherwise, try another browser.',
   },
 }
 
@@ -92,9 +97,9 @@ export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
 export function PaymentFailure({ error, children }: Pick<ErrorNoticeProps, 'error' | 'children'>) {
   if (error?.code !== 'policy_refused') return <VaultErrorNotice error={error}>{children}</VaultErrorNotice>
   return (
-    <Notice tone="bad" title="The rules of this vault refuse this" isAlert>
+    <Notice tone="bad" title="Rejected by the vault’s rules" isAlert>
       {error.details === undefined ? null : <p>{error.details}</p>}
-      <p>Nobody can allow more than the rules say. Nothing was signed. All of them are under “Rules of this vault”.</p>
+      <p>Nothing was signed. You can read all rules under “Vault rules”.</p>
     </Notice>
   )
 }

@@ -41,15 +41,15 @@ function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
     return (
       <VaultErrorNotice error={failure}>
         <Button look="small" onClick={refresh}>
-          Read the vaults again
+          Reload vaults
         </Button>
       </VaultErrorNotice>
     )
   }
-  if (vaults === null) return <WalletSkeleton label="Reading your vaults" />
+  if (vaults === null) return <WalletSkeleton label="Loading your vaults…" />
   return (
-    <Notice tone="warning" title="You have no such vault">
-      <p>It may be somebody else’s: you see those of the account that is signed in.</p>
+    <Notice tone="warning" title="Vault not found">
+      <p>It may belong to another account. You only see the vaults of the account you’re signed in with.</p>
       <p>
         <Link to="/vaults">Your vaults</Link>
       </p>
@@ -64,7 +64,7 @@ function findFault({ policy }: Vault): ServiceError | null {
     return null
   } catch (cause) {
     const { details } = toServiceError(cause)
-    return new ServiceError('response_invalid', 'the rules of this vault are none', { details, cause })
+    return new ServiceError('response_invalid', 'invalid vault rules', { details, cause })
   }
 }
 
@@ -95,22 +95,23 @@ function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }
 function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balance; onFunded: () => void }) {
   const { address, policy, createdAt } = vault
   return (
-    <AccountCard address={address} balance={balance} onFunded={onFunded} title="Address of the vault">
+    <AccountCard address={address} balance={balance} onFunded={onFunded} title="Vault address">
       {isMadeHere(address) ? null : (
         <p className="fine-print">
-          This browser did not make this vault. Before you send anything to it, compare the address with the one that
-          you kept: whoever had your session could have made a vault with the same words and passkeys of their own.
+          This vault wasn’t created in this browser. Before you send anything to it, compare the address with your own
+          record. Anyone who had access to your session could have created a vault with the same description and their
+          own passkeys.
         </p>
       )}
       <p>{describePolicy(policy).summary}.</p>
       <details className="provenance">
-        <summary>Rules of this vault</summary>
+        <summary>Vault rules</summary>
         <RulesInWords policy={policy} />
         <Locks policy={policy} />
       </details>
       <details className="provenance">
-        <summary>Keep the rules, attest the address</summary>
-        <p>Made {toDateTime(createdAt)}.</p>
+        <summary>Download rules and attest address</summary>
+        <p>Created on {toDateTime(createdAt)}.</p>
         <PolicyFile vault={vault} />
         <AttestAddress vault={vault} />
       </details>

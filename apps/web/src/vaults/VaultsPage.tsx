@@ -25,22 +25,22 @@ function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () =
       className="card card-narrow"
       listClassName="vault-list"
       isLoading={vaults === null}
-      loading={vaults === null && error === null ? 'Reading your vaults' : undefined}
+      loading={vaults === null && error === null ? 'Loading your vaults…' : undefined}
       error={error}
       explain={explainVaultError(error)}
-      retry={{ label: 'Read the vaults again', onRetry: refresh }}
-      empty={vaults?.length === 0 ? 'You have no vault yet.' : undefined}
+      retry={{ label: 'Reload vaults', onRetry: refresh }}
+      empty={vaults?.length === 0 ? 'No vaults yet.' : undefined}
       intro={
         <p>
-          A vault is a wallet with rules that nobody can change: not you, not the operator, not a thief. Its key is made
-          from them, inside the enclave, and other rules are another address.
+          A vault is a wallet with rules that can’t be changed by you, the operator or an attacker. The enclave derives
+          its key from the rules, so different rules give a different address.
         </p>
       }
       items={(vaults ?? []).map((vault) => <VaultRow key={vault.address} vault={vault} />)}
     >
       <div className="actions">
         <Link to="/vaults/new" className="button">
-          Make a vault
+          Create vault
         </Link>
       </div>
     </ListCard>
@@ -60,7 +60,7 @@ function VaultRow({ vault: { address, policy } }: { vault: Vault }) {
             {name === '' ? null : `${name} `}
             <span className="mono">{toShortAddress(address)}</span>
           </span>
-          <span>{wei === null ? (isLoading ? 'Reading …' : 'Not known') : `${toShortAmount(wei, 18)} ${coin}`}</span>
+          <span>{wei === null ? (isLoading ? 'Loading…' : 'Unavailable') : `${toShortAmount(wei, 18)} ${coin}`}</span>
         </span>
         <span className="fine-print">{summary}.</span>
       </Link>

@@ -71,9 +71,9 @@ describe('an approval that came back', () => {
   })
 
   test.each<[string, () => string, RegExp]>([
-    ['is no text of one', () => 'approved!', /not the text of an approval/],
-    ['is a list', () => `[${approveAs(0)}]`, /not the text of an approval/],
-    ['has a member more', () => approveAs(0).replace('{', '{"x":1,'), /not the text of an approval/],
+    ['is no text of one', () => 'approved!', /complete approval/],
+    ['is a list', () => `[${approveAs(0)}]`, /complete approval/],
+    ['has a member more', () => approveAs(0).replace('{', '{"x":1,'), /complete approval/],
     ['names another approver', () => approveAs(0).replace('"approver":0', '"approver":1'), /did not sign it/],
     ['names an approver that is not there', () => approveAs(0).replace('"approver":0', '"approver":7'), /no such/],
     [
@@ -86,7 +86,7 @@ describe('an approval that came back', () => {
       () => approveAs(0, { ...prepared, address: `0x${'22'.repeat(20)}` }),
       /for another signature/,
     ],
-    ['has expired', () => approveAs(0, { ...prepared, expiresMs: now - 1 }), /it had expired/],
+    ['has ended', () => approveAs(0, { ...prepared, expiresMs: now - 1 }), /it had expired/],
     [
       'was given on another page',
       () => approveAs(0, prepared, { clientData: { origin: 'https://evil.example' } }),

@@ -43,7 +43,7 @@ export function parseApproval(
     assertApprovals(list)
   } catch (error) {
     if (!(error instanceof SyntaxError) && !(error instanceof VaultPolicyError)) throw error
-    return { fault: 'This is not the text of an approval. Copy all of it.' }
+    return { fault: 'This isn’t a complete approval. Copy the whole text.' }
   }
   const { policy, address: vaultAddress, kind, digest } = prepared
   const verdict = checkApprovals(

@@ -35,7 +35,7 @@ test.each([
   ['an hour behind', -60],
 ])('a start %s is refused: it could never be changed', async (_, minutes) => {
   answer({ fetchedAt, expiresAt })
-  expect(await checkStart(startsIn(minutes), 'https://api.test')).toMatch(/would not begin now/)
+  expect(await checkStart(startsIn(minutes), 'https://api.test')).toMatch(/clock differs/)
 })
 
 test.each<[string, unknown, number]>([
@@ -45,7 +45,7 @@ test.each<[string, unknown, number]>([
   ['is no object', [], 200],
 ])('a service that %s does not tell the time, and no schedule begins', async (_, body, status) => {
   answer(body, status)
-  expect(await checkStart(startsIn(-2), 'https://api.test')).toMatch(/could not be read/)
+  expect(await checkStart(startsIn(-2), 'https://api.test')).toMatch(/couldn’t be read/)
 })
 
 test('rules without a schedule need no clock', async () => {

@@ -58,7 +58,7 @@ export function parseApprover(text: string): { approver: Approver } | { fault: s
   try {
     value = JSON.parse(text)
   } catch {
-    return { fault: 'This is not the text of a passkey. Copy all of it.' }
+    return { fault: 'This isn’t a complete passkey. Copy the whole text.' }
   }
   try {
     const policy = createPolicy({
@@ -70,6 +70,6 @@ export function parseApprover(text: string): { approver: Approver } | { fault: s
     return { approver: policy.approvers[0] as Approver }
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error
-    return { fault: 'This is not a passkey that can approve. Copy all of what the other device shows.' }
+    return { fault: 'This passkey can’t be used. Copy the whole text from the other device.' }
   }
 }

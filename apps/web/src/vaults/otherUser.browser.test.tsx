@@ -22,12 +22,12 @@ test('somebody else has signed in, in another tab: the vault would be theirs, an
   const other = createOther()
   const { screen, service } = await openWallet({ path: '/vaults/new', intercept: other.intercept })
   const button = (name: string) => screen.getByRole('button', { name })
-  await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
-  await button('Make a passkey').click()
-  await button('Read the rules').click()
+  await screen.getByLabelText('Maximum without approval, in ETH').fill('0.1')
+  await button('Create passkey').click()
+  await button('Review rules').click()
   other.isIn = true
-  await button('Make it without a spare').click()
-  await expect.element(screen.getByText('Somebody else is signed in now')).toBeVisible()
+  await button('Create without a spare').click()
+  await expect.element(screen.getByText('A different user is signed in')).toBeVisible()
   expect(service.requests).not.toContain('POST /vaults')
 })
 
@@ -39,7 +39,7 @@ test('somebody else has signed in while the vaults were read: the page becomes t
   }
   const { screen } = await openWallet({ path: '/vaults', intercept })
   await expect.element(screen.getByText('Bob')).toBeVisible()
-  await expect.element(screen.getByText('You have no vault yet.')).toBeVisible()
+  await expect.element(screen.getByText('No vaults yet.')).toBeVisible()
 })
 
 test('a lost answer, and somebody else has signed in: that the payment may have been signed stays in sight', async () => {
@@ -60,6 +60,6 @@ test('a lost answer, and somebody else has signed in: that the payment may have 
   const count = () => service.requests.filter((request) => request === 'GET /wallet/transactions').length
   const before = count()
   await confirm(screen).click()
-  await expect.element(screen.getByRole('alert').getByText(/Sign in as yourself/)).toBeVisible()
+  await expect.element(screen.getByRole('alert').getByText(/Sign in to your own account/)).toBeVisible()
   expect(count()).toBe(before)
 })

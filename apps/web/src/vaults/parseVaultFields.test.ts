@@ -11,21 +11,21 @@ const list: VaultFields = { ...fields, template: 'list', limit: '', recipients: 
 
 test.each<[string, VaultFields, keyof VaultFields, RegExp]>([
   ['no limit', { ...fields, limit: '' }, 'limit', /Enter an amount/],
-  ['a limit of zero', { ...fields, limit: '0' }, 'limit', /more than zero/],
-  ['a negative limit', { ...fields, limit: '-1' }, 'limit', /negative/],
+  ['a limit of zero', { ...fields, limit: '0' }, 'limit', /above zero/],
+  ['a negative limit', { ...fields, limit: '-1' }, 'limit', /positive/],
   ['a limit of 19 decimals', { ...fields, limit: '0.0000000000000000001' }, 'limit', /18 decimals/],
   ['a limit with a comma', { ...fields, limit: '0,1' }, 'limit', /point/],
   ['no fee', { ...fields, fee: ' ' }, 'fee', /Enter an amount/],
   ['a list of nobody', { ...list, recipients: ' \n' }, 'recipients', /at least one/],
   ['a mistyped address on the list', { ...list, recipients: `${friend}\n0x12` }, 'recipients', /^Address 2: /],
-  ['a wrong checksum', { ...list, recipients: friend.replace('C8', 'c8') }, 'recipients', /mistyped/],
-  ['too many addresses', { ...list, recipients: `${friend}\n`.repeat(101) }, 'recipients', /At most 100/],
+  ['a wrong checksum', { ...list, recipients: friend.replace('C8', 'c8') }, 'recipients', /checksum/],
+  ['too many addresses', { ...list, recipients: `${friend}\n`.repeat(101) }, 'recipients', /at most 100/],
   ['an agent that never pays', { ...agent, count: '0' }, 'count', /whole number/],
   ['an agent that pays half', { ...agent, count: '0.5' }, 'count', /whole number/],
   ['an agent without a number', { ...agent, count: '' }, 'count', /whole number/],
-  ['an agent without bound', { ...agent, count: '1000001' }, 'count', /At most/],
-  ['an agent without a refuge', { ...agent, refuge: '' }, 'refuge', /Choose the vault/],
-  ['an agent with a bad refuge', { ...agent, refuge: '0x1' }, 'refuge', /An address is/],
+  ['an agent without bound', { ...agent, count: '1000001' }, 'count', /at most/],
+  ['an agent without a refuge', { ...agent, refuge: '' }, 'refuge', /Choose a second vault/],
+  ['an agent with a bad refuge', { ...agent, refuge: '0x1' }, 'refuge', /40 hex digits/],
 ])('%s is told beside its field, and nothing else is', (_, written, name, message) => {
   const parsed = parse(written)
   expect(parsed).toEqual({ errors: { [name]: expect.stringMatching(message) } })

@@ -62,7 +62,7 @@ function toLines(text: string): string[] {
 
 function findListFault(recipients: readonly string[], template: TemplateName): string | undefined {
   if (recipients.length === 0) return template === 'list' ? 'Enter at least one address.' : undefined
-  if (recipients.length > MAX_RECIPIENTS) return `At most ${MAX_RECIPIENTS} addresses fit into a vault.`
+  if (recipients.length > MAX_RECIPIENTS) return `Enter at most ${MAX_RECIPIENTS} addresses.`
   for (const [index, address] of recipients.entries()) {
     const fault = findAddressFault(address)
     if (fault !== undefined) return `Address ${index + 1}: ${fault}`
@@ -71,9 +71,9 @@ function findListFault(recipients: readonly string[], template: TemplateName): s
 
 function findCountFault(text: string): string | undefined {
   if (!/^[0-9]{1,7}$/.test(text) || Number(text) === 0) return 'Enter a whole number, such as 10.'
-  if (Number(text) > MAX_COUNT) return `At most ${MAX_COUNT} payments in each period.`
+  if (Number(text) > MAX_COUNT) return `Enter at most ${MAX_COUNT} payments per period.`
 }
 
 function findRefugeFault(text: string): string | undefined {
-  return text === '' ? 'Choose the vault that everything can be moved to.' : findAddressFault(text)
+  return text === '' ? 'Choose a second vault.' : findAddressFault(text)
 }

@@ -44,10 +44,10 @@ export async function checkStart(
 ): Promise<string | undefined> {
   if (schedule === undefined) return undefined
   const present = await readPresent(apiBaseUrl).catch(() => undefined)
-  if (present === undefined) return 'The clock of the service could not be read. Try again in a moment.'
+  if (present === undefined) return 'The service’s clock couldn’t be read. Try again in a moment.'
   const { startsAtMs } = schedule
   if (startsAtMs > present.from - TOLERANCE_MS && startsAtMs < present.to + TOLERANCE_MS) return undefined
-  return 'By the clock of the service, this schedule would not begin now. If the clock of this device is wrong, set it; then read the rules again.'
+  return 'This device’s clock differs from the service’s clock. Set the clock of this device, then review the rules again.'
 }
 
 async function readPresent(apiBaseUrl: string): Promise<{ from: number; to: number } | undefined> {

@@ -23,46 +23,46 @@ afterEach(closeWallet)
 describe('making a vault', () => {
   test('the rules stand there in words, with what locks the funds, before the vault exists; its address only after', async () => {
     const { screen, service } = await openWallet({ path: '/vaults' })
-    await expect.element(screen.getByText('You have no vault yet.')).toBeVisible()
+    await expect.element(screen.getByText('No vaults yet.')).toBeVisible()
     await expectAccessible()
-    await screen.getByRole('link', { name: 'Make a vault' }).click()
-    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
+    await screen.getByRole('link', { name: 'Create vault' }).click()
+    await screen.getByLabelText('Maximum without approval, in ETH').fill('0.1')
     await userEvent.keyboard('{Enter}')
-    await expect.element(screen.getByRole('alert')).toHaveTextContent('These rules ask for a passkey. Make it first.')
-    await button(screen, 'Make a passkey').click()
-    await expect.element(screen.getByText('Make one more, as a spare')).toBeVisible()
+    await expect.element(screen.getByRole('alert')).toHaveTextContent('These rules need a passkey. Create it first.')
+    await button(screen, 'Create passkey').click()
+    await expect.element(screen.getByText('Add a spare passkey')).toBeVisible()
     await expectAccessible()
-    await button(screen, 'Read the rules').click()
-    await expect.element(screen.getByRole('heading', { name: 'Read this: it can never change' })).toHaveFocus()
-    await expect.element(screen.getByText(/^These rules can never change\./)).toBeVisible()
+    await button(screen, 'Review rules').click()
     await expect
-      .element(screen.getByText('There is no spare passkey: one that is lost cannot be replaced.'))
-      .toBeVisible()
+      .element(screen.getByRole('heading', { name: 'Review the rules: you can’t change them later' }))
+      .toHaveFocus()
+    await expect.element(screen.getByText(/^These rules can never change\./)).toBeVisible()
+    await expect.element(screen.getByText('There is no spare passkey: one that is lost cannot be replaced.')).toBeVisible()
     await expect.element(screen.getByText(/If the domain is lost, its passkeys are lost too/)).toBeVisible()
     await expect.element(screen.getByText(/root secret is lost/)).toBeVisible()
     await expectAccessible()
     expect(service.requests).not.toContain('POST /vaults')
-    await button(screen, 'Make it without a spare').click()
-    await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toHaveFocus()
-    const saved = await (await fetch(await hrefOf(screen, 'Save the rules'))).text()
+    await button(screen, 'Create without a spare').click()
+    await expect.element(screen.getByRole('heading', { name: 'Vault created' })).toHaveFocus()
+    const saved = await (await fetch(await hrefOf(screen, 'Download rules'))).text()
     expect(createPolicy(JSON.parse(saved))).toMatchObject({ log: null, approvers: [{ rpId: 'localhost' }] })
-    await button(screen, 'Attest the address').click()
-    await expect.element(screen.getByRole('link', { name: 'See the proof of the address' })).toBeVisible()
+    await button(screen, 'Attest address').click()
+    await expect.element(screen.getByRole('link', { name: 'View proof of the address' })).toBeVisible()
     expect(service.proofs).toMatchObject([{ kind: 'address' }])
     await expectAccessible()
   })
 
   test('faults are told beside their fields, the first of which gets the focus', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
-    await screen.getByRole('radio', { name: /^Only to a list/ }).click()
-    await screen.getByLabelText('Addresses that can be paid').fill('0x12')
-    await button(screen, 'Read the rules').click()
-    const field = screen.getByLabelText('Addresses that can be paid')
-    await expect.element(field).toHaveAccessibleDescription(expect.stringContaining('Address 1: An address is 0x'))
+    await screen.getByRole('radio', { name: /^Fixed recipients/ }).click()
+    await screen.getByLabelText('Allowed recipients').fill('0x12')
+    await button(screen, 'Review rules').click()
+    const field = screen.getByLabelText('Allowed recipients')
+    await expect.element(field).toHaveAccessibleDescription(expect.stringContaining('Address 1: Enter 0x followed'))
     await expect.element(field).toHaveFocus()
     await expectAccessible()
     // A message that goes while somebody types takes the focus nowhere.
-    const fee = screen.getByLabelText(/^Highest network fee/)
+    const fee = screen.getByLabelText(/^Maximum network fee/)
     await fee.fill('1')
     await expect.element(fee).toHaveFocus()
     await expect.element(field).toHaveAttribute('aria-invalid', 'true')
@@ -71,46 +71,46 @@ describe('making a vault', () => {
 
   test('an agent needs a clock and a second vault', async () => {
     const { screen } = await openWallet({ path: '/vaults/new' })
-    await screen.getByRole('radio', { name: /^An agent with a schedule/ }).click()
-    await expect.element(screen.getByText('A schedule needs a clock that this page does not know')).toBeVisible()
-    await expect.element(screen.getByText('First make a second vault')).toBeVisible()
+    await screen.getByRole('radio', { name: /^Agent with a schedule/ }).click()
+    await expect.element(screen.getByText('No time source configured')).toBeVisible()
+    await expect.element(screen.getByText('Create a second vault first')).toBeVisible()
     await expectAccessible()
   })
 
   test('who is signed out in the middle finds fields and passkeys again', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
-    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
+    await screen.getByLabelText('Maximum without approval, in ETH').fill('0.1')
     await screen.getByLabelText('Name', { exact: true }).fill('Savings')
-    await button(screen, 'Make a passkey').click()
-    await button(screen, 'Read the rules').click()
+    await button(screen, 'Create passkey').click()
+    await button(screen, 'Review rules').click()
     service.signOut()
-    await button(screen, 'Make it without a spare').click()
+    await button(screen, 'Create without a spare').click()
     await expect.element(screen.getByText(/Your session has ended/)).toBeVisible()
     service.signIn()
     await screen.getByRole('link', { name: 'Vaults', exact: true }).click()
-    await screen.getByRole('link', { name: 'Make a vault' }).click()
-    await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
-    await button(screen, 'Read the rules').click()
-    await button(screen, 'Make it without a spare').click()
-    await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
-    await screen.getByRole('link', { name: 'Open the vault' }).click()
+    await screen.getByRole('link', { name: 'Create vault' }).click()
+    await expect.element(screen.getByText(/^Passkey 1, created here/)).toBeVisible()
+    await button(screen, 'Review rules').click()
+    await button(screen, 'Create without a spare').click()
+    await expect.element(screen.getByRole('heading', { name: 'Vault created' })).toBeVisible()
+    await screen.getByRole('link', { name: 'Open vault' }).click()
     await expect.element(screen.getByRole('heading', { level: 1, name: 'Savings' })).toBeVisible()
-    await expect.element(screen.getByRole('heading', { name: 'Address of the vault' })).toBeVisible()
-    await expect.element(screen.getByText(/^This browser did not make this vault\./)).not.toBeInTheDocument()
+    await expect.element(screen.getByRole('heading', { name: 'Vault address' })).toBeVisible()
+    await expect.element(screen.getByText(/^This vault wasn’t created in this browser\./)).not.toBeInTheDocument()
   })
 
   test('rules that are not pinned yet show no address, and can be tried again', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
-    await screen.getByRole('radio', { name: /^A limit for each payment/ }).click()
-    await screen.getByLabelText('Each payment at most, in ETH').fill('0.1')
-    await button(screen, 'Read the rules').click()
+    await screen.getByRole('radio', { name: /^Limit per payment/ }).click()
+    await screen.getByLabelText('Maximum per payment, in ETH').fill('0.1')
+    await button(screen, 'Review rules').click()
     await expect.element(screen.getByText('A limit for each payment does not limit the total.')).toBeVisible()
     service.failNext('POST /vaults', { code: 'policy_not_pinned' })
-    await button(screen, 'Make this vault').click()
-    await expect.element(screen.getByText('The rules are not on IPFS yet')).toBeVisible()
+    await button(screen, 'Create vault').click()
+    await expect.element(screen.getByText('The rules aren’t on IPFS yet')).toBeVisible()
     expect(document.querySelector('.address-groups')).toBeNull()
-    await button(screen, 'Make this vault').click()
-    await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
+    await button(screen, 'Create vault').click()
+    await expect.element(screen.getByRole('heading', { name: 'Vault created' })).toBeVisible()
   })
 })
 
@@ -118,7 +118,7 @@ describe('paying from a vault', () => {
   test('below the limit: no passkey is asked for', async () => {
     const { screen, service, vault } = await openVault()
     await pay(screen, '0.1')
-    await expect.element(screen.getByText('The rules of this vault allow it without approval.')).toBeVisible()
+    await expect.element(screen.getByText('The vault’s rules allow this without approval.')).toBeVisible()
     await expectAccessible()
     await confirm(screen).click()
     await expect.element(screen.getByRole('heading', { name: 'Sent 0.1 ETH' })).toBeVisible()
@@ -134,19 +134,19 @@ describe('paying from a vault', () => {
   test('above it: nothing is signed before a passkey has approved what is shown', async () => {
     const { screen, service, before } = await openVault()
     await pay(screen, '0.2')
-    await expect.element(screen.getByRole('heading', { name: 'This needs approval' })).toHaveFocus()
+    await expect.element(screen.getByRole('heading', { name: 'Approval needed' })).toHaveFocus()
     await expect.element(screen.getByText('0.2 ETH', { exact: true })).toBeVisible()
     await expect.element(screen.getByText(recipient)).toBeVisible()
     await expectAccessible()
     passkeys().cancelNext()
-    await button(screen, 'Approve with a passkey').click()
-    await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
+    await button(screen, 'Approve with passkey').click()
+    await expect.element(screen.getByText('Passkey cancelled')).toBeVisible()
     expect(signings(service)).toHaveLength(before)
-    await button(screen, 'Approve with a passkey').click()
-    await expect.element(screen.getByText(/^1 of 1 approval\. Valid until/)).toBeVisible()
+    await button(screen, 'Approve with passkey').click()
+    await expect.element(screen.getByText(/^1 of 1 approval\. Expires on/)).toBeVisible()
     // A key that was meant for the button before signs nothing.
     await userEvent.keyboard('{Enter}')
-    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
+    await expect.element(screen.getByRole('heading', { name: 'Review payment' })).toHaveFocus()
     expect(signings(service)).toHaveLength(before)
     await confirm(screen).click()
     await expect.element(screen.getByRole('heading', { name: 'Sent 0.2 ETH' })).toBeVisible()
@@ -158,7 +158,7 @@ describe('paying from a vault', () => {
     await screen.getByText('Contract call').click()
     await screen.getByLabelText('Data').fill('0xdeadbeef')
     await pay(screen, '0')
-    await expect.element(screen.getByText('The rules of this vault refuse this')).toBeVisible()
+    await expect.element(screen.getByText('Rejected by the vault’s rules')).toBeVisible()
     await expect
       .element(screen.getByText(/without data are allowed|function is not on the list|length that is allowed/))
       .toBeVisible()
@@ -170,7 +170,7 @@ describe('paying from a vault', () => {
   test('a session that is lost after the approval: the payment waits, with it', async () => {
     const { screen, service, vault } = await openVault()
     await pay(screen, '0.2')
-    await button(screen, 'Approve with a passkey').click()
+    await button(screen, 'Approve with passkey').click()
     await expect.element(screen.getByText(/^1 of 1 approval/)).toBeVisible()
     service.signOut()
     await confirm(screen).click()
@@ -187,7 +187,7 @@ describe('paying from a vault', () => {
   test('an approval of another device is brought back as a text; that of another payment is not taken', async () => {
     const { screen } = await openVault()
     const approveThere = async () => {
-      const href = await hrefOf(screen, 'Link to approve')
+      const href = await hrefOf(screen, 'Approval link')
       return JSON.stringify(await approve(parsePrepared(readPreparedText(href))))
     }
     await pay(screen, '0.3')
@@ -196,13 +196,13 @@ describe('paying from a vault', () => {
     await button(screen, 'Change').click()
     await pay(screen, '0.2')
     await screen.getByText('Approve on another device').click()
-    const field = screen.getByLabelText('The approval that came back')
+    const field = screen.getByLabelText('Approval text')
     await field.fill(other)
-    await button(screen, 'Add the approval').click()
+    await button(screen, 'Add approval').click()
     await expect.element(field).toHaveAccessibleDescription(/for another signature/)
     await expectAccessible()
     await field.fill(await approveThere())
-    await button(screen, 'Add the approval').click()
+    await button(screen, 'Add approval').click()
     await expect.element(confirm(screen)).toBeVisible()
   })
 })
@@ -212,7 +212,7 @@ describe('on the device of an approver', () => {
     const { screen, service } = await openVault()
     await pay(screen, '0.2')
     await screen.getByText('Approve on another device').click()
-    const href = await hrefOf(screen, 'Link to approve')
+    const href = await hrefOf(screen, 'Approval link')
     service.signOut()
     window.history.pushState(null, '', `/approve${new URL(href).hash}`)
     window.dispatchEvent(new PopStateEvent('popstate'))
@@ -220,8 +220,8 @@ describe('on the device of an approver', () => {
     await expect.element(screen.getByText('0.2 ETH', { exact: true })).toBeVisible()
     await expect.element(screen.getByText(recipient)).toBeVisible()
     await expectAccessible()
-    await button(screen, 'Approve with a passkey').click()
-    await expect.element(screen.getByRole('heading', { name: 'You have approved this' })).toBeVisible()
+    await button(screen, 'Approve with passkey').click()
+    await expect.element(screen.getByRole('heading', { name: 'Approved' })).toBeVisible()
     expect(JSON.parse(document.querySelector('[data-text="approval"]')?.textContent ?? '')).toMatchObject({
       approver: 0,
     })
@@ -241,18 +241,18 @@ describe('on the device of an approver', () => {
       ;[again, ahead] = [endingIn(1), endingIn(86_400_000)]
     }
     const { screen } = await openWallet({ path: '/approve', prepare: make })
-    await screen.getByLabelText('Link, or text of the file').fill(fragment)
-    await button(screen, 'Show it').click()
+    await screen.getByLabelText('Link or file contents').fill(fragment)
+    await screen.getByRole('button', { name: 'Open', exact: true }).click()
     await expect.element(screen.getByText('Ada owes Bob a coffee')).toBeVisible()
     await expectAccessible()
-    await button(screen, 'Approve with a passkey').click()
-    await expect.element(screen.getByRole('heading', { name: 'You have approved this' })).toBeVisible()
+    await button(screen, 'Approve with passkey').click()
+    await expect.element(screen.getByRole('heading', { name: 'Approved' })).toBeVisible()
     // The same content with another end is something else, and nobody has approved it.
     window.location.hash = again
     await expect.element(screen.getByRole('heading', { name: 'Do you approve this?' })).toBeVisible()
     window.location.hash = ahead
-    await button(screen, 'Approve with a passkey').click()
-    await expect.element(screen.getByText('By the clock of this device it is too early for this')).toBeVisible()
+    await button(screen, 'Approve with passkey').click()
+    await expect.element(screen.getByText('Check this device’s clock')).toBeVisible()
   })
 
   test.each([
@@ -261,7 +261,7 @@ describe('on the device of an approver', () => {
       'that takes a fee for data: it is not said to be limited',
       8453,
       '7 ETH',
-      /^at most [\d.]+ ETH for gas, and the chain’s fee/,
+      /^at most [\d.]+ ETH for gas, plus the chain’s data fee/,
     ],
   ])('on a chain %s', async (_, chainId, amount, fee) => {
     let fragment = ''
@@ -277,27 +277,27 @@ describe('on the device of an approver', () => {
       fragment = toApproveUrl({ ...prepared, kind: 'transaction', content, digest }, '').slice('/approve'.length)
     }
     const { screen } = await openWallet({ path: '/approve', prepare: make })
-    await screen.getByLabelText('Link, or text of the file').fill(fragment)
-    await button(screen, 'Show it').click()
+    await screen.getByLabelText('Link or file contents').fill(fragment)
+    await screen.getByRole('button', { name: 'Open', exact: true }).click()
     await expect.element(screen.getByText(amount, { exact: true })).toBeVisible()
     await expect.element(screen.getByText(fee)).toBeVisible()
-    await screen.getByText('Rules of this vault').click()
+    await screen.getByText('Vault rules').click()
     await expect.element(screen.getByText(/^These rules can never change/)).toBeVisible()
     expect(screen.getByText(/data fee, which no rule can limit/).elements()).toHaveLength(chainId === 8453 ? 1 : 0)
   })
 
   test('half a link is refused', async () => {
     const { screen } = await openWallet({ path: '/approve', signedIn: false })
-    await screen.getByLabelText('Link, or text of the file').fill('#eyJ2ZXJzaW9u')
-    await button(screen, 'Show it').click()
-    await expect.element(screen.getByText('This is nothing that can be approved')).toBeVisible()
+    await screen.getByLabelText('Link or file contents').fill('#eyJ2ZXJzaW9u')
+    await screen.getByRole('button', { name: 'Open', exact: true }).click()
+    await expect.element(screen.getByText('Invalid approval request')).toBeVisible()
     await expectAccessible()
   })
 
   test('a passkey for somebody else’s vault is made without a sign-in', async () => {
     const { screen } = await openWallet({ path: '/passkey', signedIn: false })
-    await button(screen, 'Make a passkey').click()
-    await expect.element(screen.getByText('The passkey is made. Its public part is no secret:')).toBeVisible()
+    await button(screen, 'Create passkey').click()
+    await expect.element(screen.getByText('Passkey created. Its public key isn’t secret:')).toBeVisible()
     const text = document.querySelector('[data-text="approver"]')?.textContent ?? ''
     expect(JSON.parse(text)).toMatchObject({ rpId: 'localhost', origins: [window.location.origin] })
     await expectAccessible()
@@ -306,7 +306,7 @@ describe('on the device of an approver', () => {
 
 test('a vault of somebody else is not shown', async () => {
   const { screen } = await openWallet({ path: `/vaults/0x${'ab'.repeat(20)}` })
-  await expect.element(screen.getByText('You have no such vault')).toBeVisible()
+  await expect.element(screen.getByText('Vault not found')).toBeVisible()
 })
 
 test('on a small phone nothing is wider than the screen', async () => {
@@ -315,7 +315,7 @@ test('on a small phone nothing is wider than the screen', async () => {
   onTestFinished(() => page.viewport(414, 896))
   await pay(screen, '0.2')
   await screen.getByText('Approve on another device').click()
-  await screen.getByText('Rules of this vault').click()
+  await screen.getByText('Vault rules').click()
   expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
 })
 
@@ -341,8 +341,8 @@ test('rules with a key that is none are not shown as those of a vault', async ()
     path: `/vaults/${vault.address}`,
     intercept: (url) => (url.endsWith('/vaults') ? Promise.resolve(Response.json({ vaults: [vault] })) : undefined),
   })
-  await expect.element(screen.getByText('Something else answered in place of the service')).toBeVisible()
-  await expect.element(screen.getByText('Rules of this vault')).not.toBeInTheDocument()
+  await expect.element(screen.getByText('Unexpected response')).toBeVisible()
+  await expect.element(screen.getByText('Vault rules')).not.toBeInTheDocument()
 })
 
 test('a draft is found again by the user who wrote it, and by nobody else', () => {

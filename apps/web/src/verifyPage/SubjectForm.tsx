@@ -48,7 +48,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
   }
 
   return (
-    <section aria-label="What to verify" className="card subject-form">
+    <section aria-label="Receipt to verify" className="card subject-form">
       {/* biome-ignore lint/a11y/noStaticElementInteractions: dropping is an extra; the file input inside does the same from the keyboard */}
       <div
         className={isOver ? 'drop-zone drop-zone-over stack' : 'drop-zone stack'}
@@ -59,7 +59,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
         onDragLeave={() => setOver(false)}
         onDrop={drop}
       >
-        <label htmlFor="receipt-files">A receipt file, and its collateral file if you have it; or a CAR file</label>
+        <label htmlFor="receipt-files">Receipt file (and collateral file, if you have it) or CAR file</label>
         <input
           id="receipt-files"
           type="file"
@@ -77,23 +77,23 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
         />
         <p id="receipt-files-hint" className="field-hint">
           {chosen.length === 0
-            ? 'Drop them here, or choose them. What is missing is fetched by its CID.'
+            ? 'Drop or choose files. Missing collateral is downloaded by its CID.'
             : `Chosen: ${chosen.join(', ')}`}
         </p>
       </div>
       <form className="stack" onSubmit={submit} noValidate>
         <Field
           id="subject"
-          label="Or paste a proof link or slug, a CID or its link, or a transaction hash"
+          label="Or paste a proof link or slug, a CID or IPFS link, or a transaction hash"
           error={pasteFault}
-          hint="https://…/proof/…, 22 characters, bafkrei…, ipfs://…, https://…/ipfs/…, or 0x and 64 digits"
+          hint="https://…/proof/…, 22 characters, bafkrei…, ipfs://…, https://…/ipfs/…, or 0x and 64 hex digits"
           value={text}
           isMono
           onChange={setText}
         />
         <p className="actions">
           <Button type="submit">Verify</Button>
-          <span role="status">{isAsking ? 'Looking for the receipt …' : ''}</span>
+          <span role="status">{isAsking ? 'Loading the receipt…' : ''}</span>
         </p>
       </form>
       {fault === undefined ? null : (
@@ -111,7 +111,7 @@ type Pasted = NamedSubject | { kind: 'unknown'; reason: string }
 /** People paste with white space around it. */
 export function parsePasted(input: string): Pasted {
   const text = input.trim()
-  if (text === '') return { kind: 'unknown', reason: 'Paste something first.' }
+  if (text === '') return { kind: 'unknown', reason: 'Paste a link, slug, CID or transaction hash.' }
   try {
     return recogniseSubject(text)
   } catch (error) {

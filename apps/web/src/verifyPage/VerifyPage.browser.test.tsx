@@ -32,7 +32,7 @@ afterEach(() => {
 })
 
 const file = (name: string, content: BlobPart) => new File([content], name, { type: 'application/json' })
-const picker = () => page.getByLabelText(/A receipt file/)
+const picker = () => page.getByLabelText(/Receipt file/)
 const choose = (...files: File[]) => userEvent.upload(picker(), files)
 
 async function paste(text: string) {
@@ -112,7 +112,7 @@ describe('pasted', () => {
   test('a link of another service asks that one', async () => {
     network.routes.push(['https://elsewhere.test/', html])
     await paste(`https://elsewhere.test/proof/${slug}`)
-    await alert('Something else answered')
+    await alert('Unexpected response')
     expect(network.requests).toEqual([
       'GET https://elsewhere.test/config.json',
       `GET https://elsewhere.test/proof/${slug}`,
@@ -123,7 +123,7 @@ describe('pasted', () => {
     const pending = { ...toProof(issue), status: 'pending_pin', ipfsCid: null, receipt: null }
     network.routes.push([`${apiBaseUrl}/proof/`, () => json(pending)])
     await paste(slug)
-    await alert('not public')
+    await alert('isn’t public')
     await expect.element(page.getByText('Signed. The receipt is being pinned to IPFS.')).toBeVisible()
     expect(page.getByText(/asks again/).elements()).toEqual([])
     network.routes.length = 0
@@ -136,16 +136,16 @@ describe('pasted', () => {
     const pending = { ...toProof(issue), status: 'pending_pin', ipfsCid: null, receipt: null }
     network.routes.push([`${apiBaseUrl}/proof/`, () => json(pending)])
     await paste(slug)
-    await alert('not public')
+    await alert('isn’t public')
     network.routes.unshift([`${apiBaseUrl}/proof/`, () => json({ code: 'proof_not_found', title: 'x' }, 404)])
     await page.getByRole('button', { name: 'Try again' }).click()
-    await alert('There is no such proof')
+    await alert('Proof not found')
     expect(page.getByRole('button', { name: 'Try again' }).elements()).toEqual([])
   })
 
   test('nonsense is told at the field, and nothing is asked', async () => {
     await paste('hello')
-    await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/neither a CID/)
+    await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/Expected a CID/)
     expect(network.requests).toEqual([])
   })
 })
@@ -154,22 +154,22 @@ test('a refused paste takes the old verdict away, and no late answer brings one'
   await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   await paste('hello')
-  await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/neither a CID/)
+  await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/Expected a CID/)
   expect(document.querySelector('.verdict')).toBeNull()
   expect(page.getByText(/^Chosen:/).elements()).toEqual([])
 
   const late = Promise.withResolvers<Response>()
   network.routes.push([`${apiBaseUrl}/proof/`, () => late.promise])
   await paste(slug)
-  await expect.element(page.getByText('Looking for the receipt …')).toBeVisible()
+  await expect.element(page.getByText('Loading the receipt…')).toBeVisible()
   await paste('hello')
   const answer = json({ code: 'proof_not_found', title: 'x' }, 404)
   late.resolve(answer)
-  await expect.element(page.getByText('Looking for the receipt …')).not.toBeInTheDocument()
+  await expect.element(page.getByText('Loading the receipt…')).not.toBeInTheDocument()
   await expect.poll(() => answer.bodyUsed).toBe(true)
   // What the page makes of it is drawn with the next frame, if at all.
   for (let frame = 0; frame < 3; frame++) await new Promise((resolve) => requestAnimationFrame(resolve))
-  expect(page.getByRole('alert').filter({ hasText: 'There is no such proof' }).elements()).toEqual([])
+  expect(page.getByRole('alert').filter({ hasText: 'Proof not found' }).elements()).toEqual([])
   expect(document.querySelector('.verdict')).toBeNull()
 })
 

@@ -26,9 +26,7 @@ export function VerifyPage() {
   return (
     <div className="evidence-page stack">
       <h1>Verify a receipt</h1>
-      <p className="evidence-lead">
-        Your browser checks it here, step by step. Files that you choose are not sent anywhere.
-      </p>
+      <p className="evidence-lead">Your browser runs all checks. Files you choose aren’t uploaded.</p>
       <SubjectForm config={config} {...question} />
       {asked === undefined ? null : (
         <VerificationReport state={state} anchors={anchors} proof={asked.proof} onRetry={() => retry(asked)}>

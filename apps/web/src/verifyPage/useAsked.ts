@@ -64,7 +64,7 @@ function toFault(error: unknown): Fault {
     const { title, advice } = toProofFailureWords(error)
     return { title, text: `${advice} (${toPrintable(describeError(error).message)})` }
   }
-  return { title: 'This could not be read', text: error instanceof Error ? error.message : String(error) }
+  return { title: 'The file couldn’t be read', text: error instanceof Error ? error.message : String(error) }
 }
 
 /** Why there is nothing to verify, in words for the visitor. */
@@ -111,12 +111,16 @@ async function toApi(deps: { fetchBytes: FetchBytes }, config: WebConfig, origin
 
 /** A receipt and perhaps its collateral, to the byte. */
 export async function readFiles(files: readonly File[]): Promise<GivenFile[]> {
-  if (files.length > 2) throw new SubjectFault('Too many files', 'Give one receipt, and its collateral if you have it.')
+  if (files.length > 2)
+    throw new SubjectFault('Too many files', 'Choose one receipt and, if you have it, its collateral.')
   return Promise.all(
     files.map(async (file) => {
-      if (file.size === 0) throw new SubjectFault('An empty file', `${file.name} has nothing in it.`)
+      if (file.size === 0) throw new SubjectFault('Empty file', `${file.name} is empty. Choose another file.`)
       if (file.size > MAX_COLLATERAL_BYTES) {
-        throw new SubjectFault('Too large a file', `${file.name} has ${file.size} bytes; no receipt or collateral has.`)
+        throw new SubjectFault(
+          'File too large',
+          `${file.name} has ${file.size} bytes. The limit is ${MAX_COLLATERAL_BYTES} bytes.`,
+        )
       }
       return { name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }
     }),

@@ -81,16 +81,14 @@ describe('an off-chain signature on the page', () => {
   test('with the file of one half shows that half', async () => {
     await ask(issue.cid)
     const half = toCanonicalJson(withholdHalf(issue.opening as NonNullable<typeof issue.opening>, 'signature'))
-    await userEvent.upload(page.getByLabelText('The opening’s file'), [new File([half], 'opening.json')])
+    await userEvent.upload(page.getByLabelText('Opening file'), [new File([half], 'opening.json')])
     await heading('A message').toBeVisible()
     expect(statusOf('signature')).toBe('skip')
   })
 
   test('with the opening pasted says no more that a file before it was too large', async () => {
     await ask(issue.cid)
-    await userEvent.upload(page.getByLabelText('The opening’s file'), [
-      new File(['x'.repeat(3_000_000)], 'opening.json'),
-    ])
+    await userEvent.upload(page.getByLabelText('Opening file'), [new File(['x'.repeat(3_000_000)], 'opening.json')])
     await page.getByRole('heading', { name: 'Show what was signed' }).click()
     await expect.element(page.getByRole('alert')).toBeVisible()
     await page.getByRole('heading', { name: 'Show what was signed' }).click()
@@ -109,11 +107,11 @@ describe('an off-chain signature on the page', () => {
 
   test('as a CAR file needs no gateway, and can be saved as one', async () => {
     const car = new File([encodeReceiptCar(issue)], 'receipt.car')
-    await userEvent.upload(page.getByLabelText(/A receipt file/), [car])
+    await userEvent.upload(page.getByLabelText(/Receipt file/), [car])
     await heading('Off-chain signature').toBeVisible()
     expect(sent.filter((entry) => entry.includes('/ipfs/'))).toEqual([])
     expect(document.querySelector('.command')?.textContent).toContain('npm run verify -- receipt.car --rpc')
-    await page.getByRole('heading', { name: 'Keep the evidence' }).click()
+    await page.getByRole('heading', { name: 'Download the evidence' }).click()
     await expect
       .element(page.getByRole('link', { name: 'Download the receipt with its blocks' }))
       .toHaveAttribute('download', `${issue.cid}.car`)

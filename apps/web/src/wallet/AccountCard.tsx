@@ -19,7 +19,7 @@ const QrCode = createLazyPart(
 
 type AccountCardProps = {
   address: Hex
-  title: 'Your address' | 'Address of the vault'
+  title: 'Your address' | 'Vault address'
   balance: Balance
   /** The faucet has paid. */
   onFunded: () => void
@@ -41,13 +41,13 @@ export function AccountCard({ address: given, title, balance, onFunded, children
       <BalanceLine balance={balance} chainName={chainName} />
       <ErrorNotice error={balance.error}>
         <Button look="small" onClick={balance.refresh}>
-          Read the balance again
+          Reload balance
         </Button>
       </ErrorNotice>
       {isEmpty && title === 'Your address' ? (
         <p>
-          This wallet has no {toCoin(config)} yet, and sending takes a little for the network fee.{' '}
-          {faucetUrl === undefined ? 'Have some sent to your address.' : 'Start with some from the faucet: it is free.'}
+          This wallet has no {toCoin(config)} yet. You need some to pay network fees.{' '}
+          {faucetUrl === undefined ? 'Send some to your address.' : 'Get some from the faucet for free.'}
         </p>
       ) : null}
       {faucetUrl === undefined ? null : (
@@ -65,17 +65,17 @@ export function Provenance({ wallet }: { wallet: WalletInfo }) {
   const { createdAt, provenance } = wallet
   return (
     <details className="provenance">
-      <summary>How this wallet was made</summary>
+      <summary>How this wallet was created</summary>
       <p>
-        When it was made, a satellite’s signed random sample was recorded as a witness. It never changes. The key does
-        not come from it and has never left the enclave.
+        When the wallet was created, the service recorded a random sample signed by a satellite. This record never
+        changes. The key isn’t derived from the sample and never leaves the enclave.
       </p>
       <Facts
         facts={{
-          Made: toDateTime(createdAt),
+          Created: toDateTime(createdAt),
           Source: provenance.satelliteSource,
-          'Sample’s hash': <CopyText text={provenance.entropyHash} what="the hash of the sample" />,
-          'Its signature': <CopyText text={provenance.entropySig} what="the signature of the sample" />,
+          'Sample hash': <CopyText text={provenance.entropyHash} what="the sample hash" />,
+          'Sample signature': <CopyText text={provenance.entropySig} what="the sample signature" />,
         }}
       />
     </details>
@@ -91,7 +91,7 @@ function TokenList({ tokens }: Pick<Balance, 'tokens'>) {
         <li key={token.address}>
           <span className="token-name">{token.name}</span>
           {amount === null ? (
-            <span className="fine-print">not known</span>
+            <span className="fine-print">unavailable</span>
           ) : (
             <span title={`${formatUnits(amount, token.decimals)} ${token.symbol}`}>
               {toShortAmount(amount, token.decimals)} {token.symbol}
@@ -115,7 +115,7 @@ function BalanceLine({ balance, chainName }: { balance: Balance; chainName: stri
         </p>
         <p className="balance-amount" aria-live="polite" aria-busy={isLoading}>
           {wei === null ? (
-            <span className="balance-unit">{isLoading ? 'Reading …' : 'Not known'}</span>
+            <span className="balance-unit">{isLoading ? 'Loading…' : 'Unavailable'}</span>
           ) : (
             <span title={`${formatEther(wei)} ${coin}`}>
               {toShortAmount(wei, 18)} <span className="balance-unit">{coin}</span>
@@ -123,7 +123,7 @@ function BalanceLine({ balance, chainName }: { balance: Balance; chainName: stri
           )}
         </p>
       </div>
-      <button type="button" className="icon-button" onClick={refresh} aria-label="Refresh the balance">
+      <button type="button" className="icon-button" onClick={refresh} aria-label="Refresh balance">
         <svg viewBox="0 0 24 24" aria-hidden="true" className={isLoading ? 'is-turning' : ''}>
           <path d="M20 11a8 8 0 1 0-.6 4M20 5v6h-6" />
         </svg>
@@ -161,8 +161,8 @@ function Receive({ address, chainName, what }: { address: string; chainName: str
         <div className="receive">
           <QrCode text={address} label={`QR code of ${what}`} />
           <p className="fine-print">
-            Whoever pays you scans this or copies {what}. It must be on {chainName}: what is sent on another chain does
-            not arrive here.
+            To receive funds, share this code or {what}. Use {chainName} only: funds sent on another chain don’t arrive
+            here.
           </p>
         </div>
       ) : null}

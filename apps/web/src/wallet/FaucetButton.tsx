@@ -33,7 +33,7 @@ export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: Fauc
   return (
     <div className="faucet">
       <Button {...(!isFirstStep && { look: 'quiet' })} onClick={ask} isBusy={isAsking}>
-        {isAsking ? 'Asking the faucet …' : 'Fund from the local faucet'}
+        {isAsking ? 'Requesting…' : `Get test ${coin}`}
       </Button>
       <p className="field-hint" role="status">
         {said}
@@ -62,10 +62,10 @@ export async function requestFunds(
     })
     body = await response.json()
   } catch {
-    throw new FaucetError('The faucet cannot be reached. Is the local chain running?')
+    throw new FaucetError('The faucet is unavailable. Is the local chain running?')
   }
   const { txHash, error } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   if (response.ok && typeof txHash === 'string') return txHash
-  const reason = typeof error === 'string' ? error.slice(0, 200) : `it answered ${response.status}`
-  throw new FaucetError(`The faucet gave nothing: ${reason}.`)
+  const reason = typeof error === 'string' ? error.slice(0, 200) : `status ${response.status}`
+  throw new FaucetError(`The faucet request failed: ${reason}.`)
 }

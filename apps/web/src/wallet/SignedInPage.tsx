@@ -46,7 +46,7 @@ function WhoeverIsThere({ title, children }: SignedInPageProps) {
   }
 
   if (!ready && wallet === null) {
-    return <WalletSkeleton label={user === null ? 'Looking for your session' : 'Making your wallet'} />
+    return <WalletSkeleton label={user === null ? 'Checking your session…' : 'Creating your wallet…'} />
   }
   if (user !== null) {
     return (
@@ -103,7 +103,7 @@ function Unreachable({ error, onRetry }: UnreachableProps) {
   return (
     <ErrorNotice error={error}>
       <Button onClick={retry} isBusy={isTrying}>
-        {isTrying ? 'Trying …' : 'Try again'}
+        {isTrying ? 'Trying again…' : 'Try again'}
       </Button>
     </ErrorNotice>
   )
@@ -118,8 +118,8 @@ function MockBanner() {
   return (
     <aside aria-label="Simulated hardware" className="notice tone-warning">
       <p>
-        <strong className="notice-title">Simulated hardware.</strong> This service runs on simulated silicon, for
-        development: its proofs say nothing about any real machine.
+        <strong className="notice-title">Simulated hardware.</strong> This service runs on simulated hardware, for
+        development. Its proofs say nothing about real hardware.
       </p>
     </aside>
   )

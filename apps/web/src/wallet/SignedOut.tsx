@@ -30,8 +30,8 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
         </Notice>
       )}
       {isCancelled ? (
-        <Notice tone="good" title="You did not sign in" isAlert>
-          <p>The sign-in was cancelled, and nothing has changed. You can start it again whenever you like.</p>
+        <Notice tone="good" title="Sign-in cancelled" isAlert>
+          <p>Nothing has changed. You can sign in again at any time.</p>
         </Notice>
       ) : null}
       <ErrorNotice error={error} />
@@ -39,8 +39,8 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
         A wallet that proves every signature
       </h1>
       <p className="lead">
-        Your key stays in a hardware enclave, and each signature comes with a public proof that anyone can check without
-        trusting the operator of this service.
+        Your key stays in a hardware enclave. Every signature comes with a public proof that anyone can check without
+        trusting the operator.
       </p>
       <SignInCard onSignIn={onSignIn} />
     </section>
@@ -63,13 +63,13 @@ const DEPARTURES: Partial<Record<SignedOutProps['reason'], { tone: Tone; title: 
   session_lost: {
     tone: 'good',
     title: 'Your session has ended',
-    text: 'Sign in again to go on. Your wallet and its history are as they were.',
+    text: 'Sign in again to continue. Your wallet and history are unchanged.',
   },
-  signed_out: { tone: 'good', title: 'You are signed out' },
+  signed_out: { tone: 'good', title: 'You’re signed out' },
   signed_out_here_only: {
     tone: 'warning',
-    title: 'You are signed out on this page only',
-    text: 'The service could not be told, so the session itself goes on until it lapses. On a shared computer, sign in and out again, or clear this site’s cookies.',
+    title: 'You’re signed out on this page only',
+    text: 'The service couldn’t be reached, so your session stays active until it expires. On a shared computer, sign in and out again, or clear this site’s cookies.',
   },
 }
 
@@ -86,7 +86,7 @@ function SignInCard({ onSignIn }: SignInCardProps) {
       {providers === null ? (
         <>
           <p className="visually-hidden" role="status">
-            Looking for the ways to sign in
+            Loading sign-in options…
           </p>
           <div className="skeleton sign-in-skeleton" aria-hidden="true" />
         </>
@@ -108,10 +108,10 @@ function SignInCard({ onSignIn }: SignInCardProps) {
         </button>
       ))}
       <p className="fine-print">
-        Signing in makes your wallet, if you have none yet. There is nothing to install or write down.
+        Your wallet is created when you first sign in. There’s nothing to install or write down.
       </p>
       <p className="fine-print">
-        Only here to check? <Link to="/verify">Verify a proof</Link>
+        No wallet needed: <Link to="/verify">Verify a proof</Link>
       </p>
     </section>
   )

@@ -71,7 +71,7 @@ describe('who is here', () => {
   test('whoever cancelled at the provider reads so, calmly, and not again after a reload', async () => {
     const path = '/?x=1&sign_in=cancelled'
     const { screen } = await openWallet({ ...listing({ id: 'google', name: 'Google', icon }), path })
-    await expect.element(screen.getByText('You did not sign in')).toBeVisible()
+    await expect.element(screen.getByText('Sign-in cancelled')).toBeVisible()
     expect(screen.getByText(/cookie/).query()).toBeNull()
     expect(window.location.search).toBe('?x=1')
     await expectAccessible()
@@ -79,7 +79,7 @@ describe('who is here', () => {
 
   test('while nothing is known, skeletons and a word for screen readers', async () => {
     const { screen } = await openWallet({ intercept: () => new Promise(() => {}) })
-    await expect.element(screen.getByText('Looking for your session')).toBeInTheDocument()
+    await expect.element(screen.getByText('Checking your session…')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Sign in' }).query()).toBeNull()
     await expectAccessible()
   })
@@ -92,7 +92,7 @@ describe('who is here', () => {
     expect(screen.getByRole('img', { name: 'QR code of your address' }).query()).toBeNull()
     await screen.getByRole('button', { name: 'Receive' }).click()
     await expect.element(screen.getByRole('img', { name: 'QR code of your address' })).toBeVisible()
-    await screen.getByText('How this wallet was made').click()
+    await screen.getByText('How this wallet was created').click()
     await expect.element(screen.getByText(service.wallet.provenance.entropyHash)).toBeVisible()
     await expect.element(screen.getByText(service.wallet.provenance.entropySig)).toBeVisible()
     expect(screen.getByRole('button', { name: /faucet/ }).query()).toBeNull()
@@ -108,7 +108,9 @@ describe('who is here', () => {
     await expect.element(screen.getByText('Copied your address')).toBeInTheDocument()
     copied.mockRejectedValue(new Error('no'))
     document.querySelector<HTMLElement>('.copy-button')?.click()
-    await expect.element(screen.getByText('The browser did not let us copy your address')).toBeInTheDocument()
+    await expect
+      .element(screen.getByText('Couldn’t copy your address. Select it and copy it manually.'))
+      .toBeInTheDocument()
     copied.mockRestore()
   })
 
@@ -125,7 +127,7 @@ describe('who is here', () => {
   test('sign out: the session ends, and the focus goes to what is there now', async () => {
     const { screen, service } = await openWallet()
     await screen.getByRole('button', { name: 'Sign out' }).click()
-    await expect.element(screen.getByText('You are signed out')).toBeVisible()
+    await expect.element(screen.getByText('You’re signed out')).toBeVisible()
     await expect.element(screen.getByRole('heading', { level: 1 })).toHaveFocus()
     expect(service.requests).toContain('POST /auth/logout')
     await expectAccessible()
@@ -135,7 +137,7 @@ describe('who is here', () => {
     const { screen, service } = await openWallet()
     service.failNext('POST /auth/logout', 'network')
     await screen.getByRole('button', { name: 'Sign out' }).click()
-    await expect.element(screen.getByText('You are signed out on this page only')).toBeVisible()
+    await expect.element(screen.getByText('You’re signed out on this page only')).toBeVisible()
   })
 })
 
@@ -147,7 +149,7 @@ describe('faucet', () => {
       return Response.json({ txHash: `0x${'11'.repeat(32)}` })
     }
     const { screen, service } = await openWallet({ config: { faucetUrl: FAUCET_URL }, faucet })
-    await screen.getByRole('button', { name: 'Fund from the local faucet' }).click()
+    await screen.getByRole('button', { name: 'Get test ETH' }).click()
     await expect.element(screen.getByText('The faucet sent 1 ETH.')).toBeVisible()
     expect(asked).toEqual([getAddress(service.wallet.address)])
     await expect
@@ -158,12 +160,12 @@ describe('faucet', () => {
   test('of an empty wallet it is the first step, and sending is explained', async () => {
     const faucet = () => Response.json({ txHash: `0x${'11'.repeat(32)}` })
     const { screen } = await openWallet({ balance: 0n, config: { faucetUrl: FAUCET_URL }, faucet })
-    await expect.element(screen.getByText(/no ETH yet.*faucet: it is free/)).toBeVisible()
-    const button = screen.getByRole('button', { name: 'Fund from the local faucet' })
+    await expect.element(screen.getByText(/no ETH yet.*faucet for free/)).toBeVisible()
+    const button = screen.getByRole('button', { name: 'Get test ETH' })
     await expect.element(button).not.toHaveClass('button-quiet')
     await expectAccessible()
     await screen.getByRole('button', { name: 'Max' }).click()
-    await expect.element(screen.getByText('The balance is 0 ETH: there is nothing to send.')).toBeVisible()
+    await expect.element(screen.getByText('The balance is 0 ETH.')).toBeVisible()
   })
 })
 
@@ -250,7 +252,7 @@ describe('history', () => {
     const { screen } = await openWallet({ rpc, config: { explorerUrl: 'https://explorer.test' } })
     const row = screen.getByRole('link', { name: /^Received from 0x709979…dc79C8 .* \+0\.75 ETH$/ })
     await expect.element(row).toHaveAttribute('href', `https://explorer.test/tx/0x${'22'.repeat(32)}`)
-    await expect.element(screen.getByText(/all blocks of this chain were looked at/)).toBeVisible()
+    await expect.element(screen.getByText(/searched the whole chain/)).toBeVisible()
     await expectAccessible()
     // Back from another page, what was found is there, whatever the node says now.
     rpc.eth_blockNumber = () => {
@@ -258,7 +260,7 @@ describe('history', () => {
     }
     await screen.getByRole('link', { name: 'Verify', exact: true }).click()
     await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
-    await expect.element(screen.getByText(/does not answer questions about past blocks/)).toBeVisible()
+    await expect.element(screen.getByText(/can’t search past blocks/)).toBeVisible()
     await expect.element(row).toBeVisible()
   })
 
@@ -266,7 +268,7 @@ describe('history', () => {
     const visibility = vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden')
     onTestFinished(() => visibility.mockRestore())
     const { screen, service } = await openWallet({ rpc: payAt(5) })
-    await expect.element(screen.getByText(/Nothing signed or received yet/)).toBeVisible()
+    await expect.element(screen.getByText(/No activity yet/)).toBeVisible()
     const asked = () => service.requests.filter((request) => request === 'eth_blockNumber')
     expect(asked()).toEqual([])
     visibility.mockReturnValue('visible')
@@ -285,9 +287,9 @@ describe('history', () => {
       },
     }
     const { screen } = await openWallet({ rpc })
-    await expect.element(screen.getByText(/does not answer questions about past blocks/)).toBeVisible()
+    await expect.element(screen.getByText(/can’t search past blocks/)).toBeVisible()
     rpc.eth_getBalance = node.eth_getBalance
-    await screen.getByRole('button', { name: 'Look again' }).click()
+    await screen.getByRole('button', { name: 'Search again' }).click()
     await expect.element(screen.getByText('+0.75 ETH')).toBeVisible()
   })
 })
@@ -296,7 +298,7 @@ describe('when things fail', () => {
   test('the service is down, and comes back', async () => {
     const prepare = (service: TestService) => service.failNext('GET /auth/me', 'network')
     const { screen } = await openWallet({ prepare })
-    await expect.element(screen.getByText('The service cannot be reached')).toBeVisible()
+    await expect.element(screen.getByText('The service is unavailable')).toBeVisible()
     expect(screen.getByRole('button', { name: 'Sign in' }).query()).toBeNull()
     await expectAccessible()
     await screen.getByRole('button', { name: 'Try again' }).click()
@@ -307,7 +309,7 @@ describe('when things fail', () => {
     const prepare = (service: TestService) =>
       service.failNext('POST /wallet/provision', { code: 'enclave_unavailable' })
     const { screen } = await openWallet({ provisioned: false, prepare })
-    await expect.element(screen.getByText('The key enclave cannot be reached')).toBeVisible()
+    await expect.element(screen.getByText('The key enclave is unavailable')).toBeVisible()
     await expect.element(screen.getByRole('button', { name: 'Sign out' })).toBeVisible()
     await screen.getByRole('button', { name: 'Try again' }).click()
     await expect.element(review(screen)).toBeVisible()
@@ -317,7 +319,7 @@ describe('when things fail', () => {
     const key = 'countersign:login:https://service.test'
     const prepare = () => sessionStorage.setItem(key, String(Date.now()))
     const { screen } = await openWallet({ signedIn: false, prepare })
-    await expect.element(screen.getByText('Your browser did not keep the sign-in')).toBeVisible()
+    await expect.element(screen.getByText('Your browser blocked the sign-in cookie')).toBeVisible()
     await expect.element(screen.getByText(/put both under one domain, such as app\.example\.com/)).toBeVisible()
     await expect.element(screen.getByRole('button', { name: 'Sign in' })).toBeVisible()
     await expectAccessible()
@@ -341,11 +343,11 @@ describe('when things fail', () => {
       service.failNext('eth_getBalance', 'network')
     }
     const { screen } = await openWallet({ prepare })
-    await expect.element(screen.getByText('The chain’s node failed')).toBeVisible()
+    await expect.element(screen.getByText('The node returned an error')).toBeVisible()
     await expectAccessible()
-    await screen.getByRole('button', { name: 'Read the balance again' }).click()
+    await screen.getByRole('button', { name: 'Reload balance' }).click()
     await expect.element(screen.getByText('10\u202f000 ETH')).toBeVisible()
-    expect(screen.getByText('The chain’s node failed').query()).toBeNull()
+    expect(screen.getByText('The node returned an error').query()).toBeNull()
   })
 })
 
@@ -354,25 +356,25 @@ describe('around the pages', () => {
 
   test('an unknown path helps on, and a link changes page, title and focus', async () => {
     const { screen } = await openWallet(options)
-    await expect.element(screen.getByRole('heading', { name: 'There is no page here' })).toBeVisible()
+    await expect.element(screen.getByRole('heading', { name: 'Page not found' })).toBeVisible()
     await expectAccessible()
-    await screen.getByRole('link', { name: 'To the wallet' }).click()
+    await screen.getByRole('link', { name: 'Go to your wallet' }).click()
     await expect.element(review(screen)).toBeVisible()
     expect(window.location.pathname).toBe('/')
     expect(document.title).toBe('Wallet · Countersign')
     await expect.element(screen.getByRole('main')).toHaveFocus()
     window.history.back()
-    await expect.element(screen.getByRole('heading', { name: 'There is no page here' })).toBeVisible()
+    await expect.element(screen.getByRole('heading', { name: 'Page not found' })).toBeVisible()
   })
 
   test('the theme is chosen with a button and remembered', async () => {
     document.documentElement.dataset.theme = 'light'
     const { screen } = await openWallet(options)
     const before = getComputedStyle(document.documentElement).backgroundColor
-    await screen.getByRole('button', { name: 'Use the dark theme' }).click()
+    await screen.getByRole('button', { name: 'Switch to dark theme' }).click()
     expect(getComputedStyle(document.documentElement).backgroundColor).not.toBe(before)
     expect(localStorage.getItem('countersign:theme')).toBe('dark')
-    await expect.element(screen.getByRole('button', { name: 'Use the light theme' })).toBeVisible()
+    await expect.element(screen.getByRole('button', { name: 'Switch to light theme' })).toBeVisible()
   })
 
   test('nothing is wider than a small phone', async () => {
@@ -385,7 +387,7 @@ describe('around the pages', () => {
     }
     const { screen } = await openWallet({ mode: 'mock', prepare, config: { faucetUrl: FAUCET_URL, tokens: [TOKEN] } })
     await expect.element(screen.getByText('Off-chain signature')).toBeVisible()
-    await screen.getByText('How this wallet was made').click()
+    await screen.getByText('How this wallet was created').click()
     await screen.getByRole('button', { name: 'Receive' }).click()
     await expect.element(screen.getByRole('img', { name: 'QR code of your address' })).toBeVisible()
     expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)

@@ -22,150 +22,151 @@ export const NOTHING_SIGNED = 'Nothing was signed.'
 /** In the words of the people on the page; those of `errorCodes` are for whoever writes the call. */
 const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode>, Explanation> & Partial<Record<ErrorCode, Explanation>> =
   {
-    wallet_not_ready: { title: 'The wallet is not there yet', advice: 'Wait a moment, then try again.' },
+    wallet_not_ready: { title: 'Your wallet isn’t ready yet', advice: 'Wait a moment, then try again.' },
     wallet_changed: {
-      title: 'Somebody else is signed in now',
-      advice: `It may have happened in another tab. Load this page again to see whose wallet it is. ${NOTHING_SIGNED}`,
+      title: 'A different user is signed in',
+      advice: `They may have signed in from another tab. ${NOTHING_SIGNED} Reload the page to see their wallet.`,
     },
     invalid_request: {
-      title: 'The service could not use this request',
-      advice: 'Check what you entered and try again. Nothing was signed.',
+      title: 'Invalid request',
+      advice: 'Nothing was signed. Check your input and try again.',
     },
     rpc_url_missing: {
-      title: 'No way to reach the chain',
-      advice: 'The host of this app must add “rpcUrl” to its config.json: this chain has no built-in one.',
+      title: 'No RPC URL configured',
+      advice: 'This chain has no default node. The host of this app must add “rpcUrl” to config.json.',
     },
     network_unreachable: {
-      title: 'The service cannot be reached',
+      title: 'The service is unavailable',
       advice:
-        'Check your connection and try again. If you host it: is it running, is “apiBaseUrl” in config.json right, and is this page’s origin in ALLOWED_ORIGINS?',
+        'Check your connection and try again. If you host the service, check that it’s running, that “apiBaseUrl” in config.json is correct, and that ALLOWED_ORIGINS includes this page.',
     },
     request_timeout: {
-      title: 'The service took too long to answer',
+      title: 'The service took too long to respond',
       advice: 'Try again in a moment.',
     },
     response_invalid: {
-      title: 'Something else answered in place of the service',
-      advice:
-        'If you host it, check “apiBaseUrl” in config.json and the proxies in between. Otherwise try again later.',
+      title: 'Unexpected response',
+      advice: 'Try again later. If you host the service, check “apiBaseUrl” in config.json and your proxies.',
     },
     cookie_blocked: {
-      title: 'Your browser did not keep the sign-in',
+      title: 'Your browser blocked the sign-in cookie',
       advice:
-        'The browser blocks the cookie because app and service are on different sites. The operator should put both under one domain, such as app.example.com and api.example.com, or forward the service’s paths from the app’s own address.',
+        'The app and the service are on different sites. The operator should put both under one domain, such as app.example.com and api.example.com, or forward the service’s paths from the app’s address.',
     },
     signature_mismatch: {
-      title: 'The service answered with a wrong signature',
+      title: 'The service returned a wrong signature',
       advice:
-        'It is not this wallet’s signature over what you agreed to, so nothing was sent. Do not trust this service until its operator has explained it.',
+        'Nothing was sent, because it isn’t this wallet’s signature for your payment. Don’t trust this service until the operator explains why.',
     },
     fees_absurd: {
-      title: 'The network asks for absurd fees',
-      advice: `The chain’s node may be faulty. Wait, or have another one configured. ${NOTHING_SIGNED}`,
+      title: 'Network fees are unusually high',
+      advice: `${NOTHING_SIGNED} The node may be faulty. Try again later, or ask the operator to configure another node.`,
     },
     rpc_chain_mismatch: {
-      title: 'The node serves another chain',
-      advice: `“rpcUrl” and “chainId” in config.json do not belong together. ${NOTHING_SIGNED}`,
+      title: 'Wrong chain',
+      advice: `${NOTHING_SIGNED} The node at “rpcUrl” in config.json serves a different chain than “chainId”.`,
     },
     rpc_failed: {
-      title: 'The chain’s node failed',
-      advice: 'Try again in a moment. If this persists, another node must be configured.',
+      title: 'The node returned an error',
+      advice: 'Try again in a moment. If this keeps happening, ask the operator to configure another node.',
     },
-    rpc_timeout: { title: 'The chain’s node took too long', advice: `Try again in a moment. ${NOTHING_SIGNED}` },
+    rpc_timeout: { title: 'The node took too long to respond', advice: `Try again in a moment. ${NOTHING_SIGNED}` },
     rpc_nonce_too_low: {
-      title: 'Another transaction of this wallet came first',
-      advice: 'This one can no longer be used. If you still want the payment, send it again.',
+      title: 'Another transaction was sent first',
+      advice: 'This one is no longer valid. To pay anyway, send it again.',
     },
     rpc_insufficient_funds: {
-      title: 'The wallet cannot pay for this',
+      title: 'Insufficient funds',
       advice:
-        'Amount and network fee together are more than the balance. The transaction is signed and public all the same: once the wallet has funds, anyone can broadcast it.',
+        'The amount plus the network fee exceeds the balance. The signed transaction is public, so anyone can send it once the wallet has enough funds.',
     },
     rpc_gas_rejected: {
-      title: 'The node did not accept the gas limit',
-      advice: 'It is too low for this call, or more than a block takes. Change the gas limit and send again.',
+      title: 'The node rejected the gas limit',
+      advice: 'It’s too low for this call or above the block’s limit. Change it and send again.',
     },
     rpc_underpriced: {
-      title: 'The fee was too low for the node',
-      advice: 'Another transaction of this wallet is probably waiting. Wait for that one, then try again.',
+      title: 'The network fee was too low',
+      advice: 'Another transaction of this wallet is probably pending. Wait for it, then try again.',
     },
     rpc_hash_mismatch: {
-      title: 'The node named another transaction',
-      advice: 'Do not trust this node. Look for the transaction below on another one before you send again.',
+      title: 'The node returned a different transaction',
+      advice: 'Don’t trust this node. Look up the transaction below on another node before you send again.',
     },
     broadcast_unknown: {
-      title: 'It is not known whether the transaction was sent',
-      advice: 'Look for the transaction below in a while, before you send again: the node may have taken it.',
+      title: 'The transaction may have been sent',
+      advice: 'Check later whether the transaction below went through before you send again.',
     },
     internal: {
       title: 'Something went wrong',
-      advice: 'Try again. If this persists, tell the operator when it happened.',
+      advice: 'Try again. If this keeps happening, tell the operator when it occurred.',
     },
-    not_authenticated: { title: 'You are not signed in', advice: 'Sign in and try again.' },
-    session_expired: { title: 'Your session has ended', advice: 'Sign in again to go on.' },
+    not_authenticated: { title: 'You’re not signed in', advice: 'Sign in and try again.' },
+    session_expired: { title: 'Your session has ended', advice: 'Sign in again to continue.' },
     origin_not_allowed: {
-      title: 'The service does not accept this page',
-      advice: 'The host of the service must add this page’s exact origin to ALLOWED_ORIGINS.',
+      title: 'The service doesn’t allow this page',
+      advice: 'The operator must add this page’s origin to ALLOWED_ORIGINS.',
     },
-    grant_invalid: { title: 'The enclave does not accept this session', advice: 'Sign out and in again.' },
+    grant_invalid: { title: 'The enclave rejected your session', advice: 'Sign out, then sign in again.' },
     key_binding_mismatch: {
-      title: 'The enclave says that this key is not yours',
-      advice: 'Sign out and in again. If this persists, tell the operator.',
+      title: 'The enclave rejected your account for this key',
+      advice: 'Sign out, then sign in again. If this keeps happening, tell the operator.',
     },
     wallet_not_provisioned: {
-      title: 'The wallet has not been made yet',
-      advice: 'Load the page again: that makes it.',
+      title: 'You don’t have a wallet yet',
+      advice: 'Reload the page to create your wallet.',
     },
     chain_not_allowed: {
-      title: 'The service does not sign for this chain',
-      advice: 'The host of the service decides that, with ALLOWED_CHAIN_IDS.',
+      title: 'Unsupported chain',
+      advice: 'The operator must add this chain to ALLOWED_CHAIN_IDS.',
     },
     unsupported_transaction: {
-      title: 'The service does not sign this kind of transaction',
-      advice: 'Change it and try again. Nothing was signed.',
+      title: 'Unsupported transaction',
+      advice: 'Nothing was signed. Change the transaction and try again.',
     },
     rate_limited: { title: 'Too many requests', advice: 'Wait a minute, then try again.' },
     quota_spent: {
-      title: 'No more signatures today',
-      advice: `You have used up your signatures of 24 hours. Try again later. ${NOTHING_SIGNED}`,
+      title: 'You’ve reached today’s signing limit',
+      advice: `${NOTHING_SIGNED} The limit covers 24 hours. Try again later.`,
     },
     attestation_invalid: {
-      title: 'The hardware’s evidence did not hold',
-      advice: 'No signature was released. Try again; if it stays, distrust the service and tell the operator.',
+      title: 'The hardware evidence is invalid',
+      advice:
+        'No signature was released. Try again. If this keeps happening, don’t trust this service, and tell the operator.',
     },
     signature_invalid: {
-      title: 'The enclave’s signature did not hold',
-      advice: 'No signature was released. Try again; if it stays, distrust the service and tell the operator.',
+      title: 'The enclave’s signature is invalid',
+      advice:
+        'No signature was released. Try again. If this keeps happening, don’t trust this service, and tell the operator.',
     },
     entropy_unavailable: {
-      title: 'The satellite cannot be heard',
-      advice: 'Every signature needs a fresh sample from it. Nothing was signed; try again in a moment.',
+      title: 'The randomness source is unavailable',
+      advice: 'Every signature needs a fresh random sample. Nothing was signed. Try again in a moment.',
     },
     enclave_unavailable: {
-      title: 'The key enclave cannot be reached',
-      advice: 'Your key is safe inside it. Try again in a moment.',
+      title: 'The key enclave is unavailable',
+      advice: 'Your key is safe. Try again in a moment.',
     },
     collateral_stale: {
-      title: 'The service cannot check its hardware right now',
-      advice: 'It signs nothing until it can. Try again later.',
+      title: 'The service can’t verify its hardware right now',
+      advice: 'Signing is paused until it can. Try again later.',
     },
     log_unavailable: {
-      title: 'The public log cannot be reached',
-      advice: 'No signature is given away before witnesses have seen it there. Nothing was; try again in a moment.',
+      title: 'The public log is unavailable',
+      advice: 'Signatures are released only after witnesses confirm them. Nothing was signed. Try again in a moment.',
     },
-    database_unavailable: { title: 'The service has no database right now', advice: 'Try again in a moment.' },
+    database_unavailable: { title: 'The service’s database is unavailable', advice: 'Try again in a moment.' },
     shutting_down: { title: 'The service is restarting', advice: 'Try again in a moment.' },
   }
 
 /** The service may have signed, and its answer was lost on the way: the SDK says so by forbidding a retry. */
 const LOST_ANSWERS = new Set(['network_unreachable', 'request_timeout', 'response_invalid', 'wallet_changed'])
 const MAY_BE_SIGNED: Explanation = {
-  title: 'It may have been signed',
+  title: 'This may have been signed',
   advice:
-    'The answer of the service was lost. Wait until the history shows the payment, or does not, before you send again: a signature is public, and anyone can broadcast it.',
+    'The service’s response was lost. Wait a moment and check your history before you send again. If the payment was signed, its signature is public and anyone can send it.',
 }
 const BY_EARLIER_USER =
-  'The answer was lost, and you may no longer be signed in. Sign in as yourself and look in your history before you send again.'
+  'The service’s response was lost, and you may no longer be signed in. Sign in to your own account and check your history before you send again.'
 /** What the service says to whoever is here instead, when the SDK looks and asks again. */
 const TO_ANOTHER_USER = /^(wallet_changed|wallet_not_ready|vault_not_found|not_authenticated|session_expired)$/
 
@@ -185,8 +186,8 @@ export function explainError(error: Failure): Explanation {
   const known = Object.hasOwn(EXPLANATIONS, error.code) && EXPLANATIONS[error.code as ErrorCode]
   if (known) return known
   return {
-    title: error.message === '' ? 'The service refused' : error.message,
-    advice: error.retryable === true ? 'Try again in a moment.' : 'If you did nothing unusual, tell the operator.',
+    title: error.message === '' ? 'The service rejected the request' : error.message,
+    advice: error.retryable === true ? 'Try again in a moment.' : 'If this is unexpected, tell the operator.',
   }
 }
 

@@ -11,18 +11,18 @@ export const proofStatusWords: Record<ProofStatus, StatusWords> = {
   },
   pending_onchain: {
     label: 'Publishing',
-    meaning: 'The receipt is on IPFS and is being published on the chain.',
+    meaning: 'The receipt is on IPFS. Its event is being published on the chain.',
     tone: 'pending',
   },
   complete: { label: 'Proof public', meaning: 'The receipt is on IPFS, and the chain points to it.', tone: 'good' },
   pin_failed: {
     label: 'Not pinned',
-    meaning: 'The receipt could not be pinned to IPFS. The operator can still export it.',
+    meaning: 'The receipt couldn’t be pinned to IPFS. The operator can still export it.',
     tone: 'bad',
   },
   onchain_failed: {
     label: 'Not on chain',
-    meaning: 'The receipt is on IPFS and can be verified, but the chain does not point to it.',
+    meaning: 'The receipt is on IPFS and can be verified, but the chain doesn’t point to it.',
     tone: 'bad',
   },
 }

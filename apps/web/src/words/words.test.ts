@@ -66,16 +66,16 @@ test('toChainName and toCoin: what is configured, what is known, else the number
 describe('explainError', () => {
   test('a lost answer that is not to be retried may have been signed; a question that was not answered in time may not', () => {
     const explain = (retryable: boolean) => explainError(new ServiceError('request_timeout', 'x', { retryable }))
-    expect(explain(false).title).toBe('It may have been signed')
+    expect(explain(false).title).toBe('This may have been signed')
     expect(`${explain(true).title} ${explain(true).advice}`).not.toContain('signed')
   })
 
   test('somebody else has signed in: nothing was signed, unless the answer was lost before', () => {
     const explain = (retryable?: boolean) => explainError(new ServiceError('wallet_changed', 'x', { retryable }))
     expect(explain().advice).toContain('Nothing was signed')
-    expect(explain(false).title).toBe('It may have been signed')
+    expect(explain(false).title).toBe('This may have been signed')
     // The history on this page is no longer that of the user who asked.
-    expect(explain(false).advice).toContain('Sign in as yourself')
+    expect(explain(false).advice).toContain('Sign in to your own account')
   })
 
   test.each(['wallet_not_ready', 'vault_not_found', 'not_authenticated', 'session_expired'])(
@@ -83,7 +83,7 @@ describe('explainError', () => {
     (code) => {
       const cause = new ServiceError(code, 'x')
       const lost = (retryable: boolean) => new ServiceError('network_unreachable', 'x', { retryable, cause })
-      expect(explainError(lost(false)).advice).toContain('Sign in as yourself')
+      expect(explainError(lost(false)).advice).toContain('Sign in to your own account')
       expect([lost(false), lost(true), cause].map(isOfEarlierUser)).toEqual([true, false, false])
     },
   )
@@ -92,7 +92,7 @@ describe('explainError', () => {
     const cause = new ServiceError('request_timeout', 'x')
     const lost = new ServiceError('network_unreachable', 'x', { retryable: false, cause })
     expect(isOfEarlierUser(lost)).toBe(false)
-    expect(explainError(lost).advice).toContain('until the history shows')
+    expect(explainError(lost).advice).toContain('check your history')
   })
 
   test('a code without words of its own keeps those of the service', () => {

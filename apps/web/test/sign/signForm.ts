@@ -6,7 +6,7 @@ type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
 
 export const text = (screen: Screen) => screen.getByRole('textbox')
 const review = (screen: Screen) => screen.getByRole('button', { name: 'Review' })
-export const confirm = (screen: Screen) => screen.getByRole('button', { name: 'Sign this' })
+export const confirm = (screen: Screen) => screen.getByRole('button', { name: 'Sign', exact: true })
 
 export async function write(screen: Screen, content: string, kind: 'Text' | 'Bytes' | 'Typed data' = 'Text') {
   await screen.getByRole('radio', { name: kind }).click()

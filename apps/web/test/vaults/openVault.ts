@@ -51,8 +51,8 @@ export async function openVault({
   const opened = await openWallet({ path: '/vaults', prepare: make, ...options })
   if (vault === undefined) throw new Error('no vault was made')
   await opened.screen.getByRole('link', { name: /Up to 0\.1/ }).click()
-  await expect.element(opened.screen.getByRole('heading', { name: 'Address of the vault' })).toBeVisible()
-  await expect.element(opened.screen.getByText(/^This browser did not make this vault\./)).toBeVisible()
+  await expect.element(opened.screen.getByRole('heading', { name: 'Vault address' })).toBeVisible()
+  await expect.element(opened.screen.getByText(/^This vault wasn’t created in this browser\./)).toBeVisible()
   return { ...opened, vault, before: signings(opened.service).length }
 }
 
