@@ -62,7 +62,7 @@ export async function signContent(
   const href = await page.getByRole('link', { name: 'View proof' }).getAttribute('href')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('link', { name: 'Save the opening' }).click(),
+    page.getByRole('link', { name: 'Download opening' }).click(),
   ])
   const openingFile = await download.path()
   const opening = parseOpening(await readFile(openingFile))

@@ -118,7 +118,7 @@ try {
       await page.getByRole('button', { name: 'Sign', exact: true }).waitFor()
       await shoot(page, name('sign-confirm'))
       await page.getByRole('button', { name: 'Sign', exact: true }).click()
-      await page.getByRole('link', { name: 'Save the opening' }).waitFor()
+      await page.getByRole('link', { name: 'Download opening' }).waitFor()
       await shoot(page, name('signed'))
       await show(`/proof/${slug}`)
       await waitForVerdict(page)

@@ -9,7 +9,7 @@ export default defineConfig({
   build: {
     // Browsers without this feature load the same scripts a little later.
     modulePreload: { polyfill: false },
-    // Vite loads the styles of a lazy part once: after a failure, a second attempt would show the part without them.
+    // Vite loads the styles of a lazy part only once. After a failure, a retry would show the part without styles.
     cssCodeSplit: false,
   },
 })

@@ -7,7 +7,7 @@ import { type Sessions, SessionsContext, useWarningBeforeLeaving } from './walle
 
 const loadVaults = () => import('./vaults/VaultPages.tsx')
 
-/** One script for each page: who comes to verify a proof does not load the wallet, nor the other way round. */
+/** Each page has its own script, so a visitor who verifies a proof doesn't load the wallet. */
 const loaders = {
   wallet: () => import('./wallet/WalletPage.tsx'),
   proof: () => import('./proof/ProofPage.tsx'),
@@ -28,12 +28,11 @@ const SignPage = createLazyPart(() => loaders.sign().then((module) => module.Sig
 const VerifyPage = createLazyPart(() => loaders.verify().then((module) => module.VerifyPage), skeleton)
 const VaultPages = createLazyPart(() => loadVaults().then((module) => module.VaultPages), skeleton)
 
-/** Starts loading the script of a page, beside the configuration. A failure is reported when the page is shown. */
+/** Starts loading a page's script while the configuration loads. Failures are reported when the page is shown. */
 export function preloadPage(path: string): void {
   void Promise.resolve(loaders[parseRoute(path).page]()).catch(() => {})
 }
 
-/** The whole app, once it is configured. */
 export function App({ config }: { config: WebConfig }) {
   const path = usePath()
   const [sessions] = useState((): Sessions => new Map())
@@ -70,7 +69,7 @@ function Page({ route }: { route: Route }) {
   }
 }
 
-/** The shape of any page, while its script is fetched. */
+/** Shown while the page's script loads. */
 function PageSkeleton() {
   return (
     <div className="card">

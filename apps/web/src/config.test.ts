@@ -25,13 +25,13 @@ describe('loadConfig', () => {
     ['the page of a one-page app', () => new Response('\n<!doctype html>'), /missing.*page/],
     ['half a file', () => new Response('{"apiBaseUrl":'), /not valid JSON/],
     ['a list', () => Response.json([good]), /not an object/],
-  ])('%s: says what is wrong', async (_, answer, words) => {
+  ])('reports the error for %s', async (_, answer, words) => {
     expect(await faultsOf(answer)).toEqual([expect.stringMatching(words)])
   })
 })
 
 describe('parseConfig', () => {
-  test('keeps what it knows and drops the rest', () => {
+  test('keeps known members and drops the rest', () => {
     const unchecked = { trust: { anything: [1] }, allowMock: true, tcbStatuses: ['OutOfDate'] }
     const attestations = { chainId: 1, rpcUrl: 'http://localhost:1', address: `0x${'ab'.repeat(20)}` }
     const full = {
@@ -46,23 +46,23 @@ describe('parseConfig', () => {
     expect(parseConfig({ ...full, other: 1 })).toEqual(full)
   })
 
-  test('the cap of fees is exact, whatever its size', () => {
+  test('keeps a large fee cap exact', () => {
     const maxFeePerGas = 50_000_000_000_000_000_001n
     expect(parseConfig({ ...good, maxFeePerGas: String(maxFeePerGas) })).toEqual({ ...good, maxFeePerGas })
   })
 
   const token = { chainId: 1, address: `0x${'ab'.repeat(20)}`, symbol: 'TEST', decimals: 6, name: 'Test Token' }
 
-  test('keeps what it knows of a token, in lower case', () => {
+  test('keeps a token’s known members and lower-cases its address', () => {
     const { tokens } = parseConfig({ ...good, tokens: [{ ...token, address: `0x${'AB'.repeat(20)}`, logo: 'x' }] })
     expect(tokens).toEqual([token])
   })
 
-  test('one address on two chains is two tokens', () => {
+  test('accepts the same token address on two chains', () => {
     expect(parseConfig({ ...good, tokens: [token, { ...token, chainId: 2 }] }).tokens).toHaveLength(2)
   })
 
-  test('the coin of another chain can be a token', () => {
+  test('accepts another chain’s coin as a token', () => {
     expect(parseConfig({ ...good, tokens: [{ ...token, symbol: 'POL' }] }).tokens).toHaveLength(1)
   })
 
@@ -86,11 +86,11 @@ describe('parseConfig', () => {
     ['negative decimals', [{ ...token, decimals: -1 }]],
     ['a name that turns the text around', [{ ...token, name: 'a\u202eb' }]],
     ['no name', [{ ...token, name: undefined }]],
-  ])('tokens: %s is refused', (_, tokens) => {
+  ])('rejects tokens with %s', (_, tokens) => {
     expect(() => parseConfig({ ...good, tokens })).toThrow(ConfigError)
   })
 
-  test('lists every fault at once', () => {
+  test('reports every error at once', () => {
     const bad = { apiBaseUrl: 'api.example.com', chainId: '1', faucetUrl: 'ftp://x', attestations: {} }
     const parse = () => parseConfig(bad)
     expect(parse).toThrow(ConfigError)
@@ -121,7 +121,7 @@ describe('parseConfig', () => {
     ['maxFeePerGas', ''],
     ['maxFeePerGas', null],
     ['apiBaseUrl', undefined],
-  ])('%s: %j is refused', (name, value) => {
+  ])('rejects the %s %j', (name, value) => {
     expect(() => parseConfig({ ...good, [name]: value })).toThrow(ConfigError)
   })
 })

@@ -2,41 +2,41 @@ import { type Hex, isPlainObject, isPrefixedHex } from '@countersign/protocol'
 import { createContext, useContext, useMemo } from 'react'
 import { toCoin } from './words/format.ts'
 
-/** What the host of the app configures, in `/config.json`. */
+/** The app's settings, from `/config.json`. */
 export type WebConfig = {
   /** Origin of the Countersign service. */
   apiBaseUrl: string
   chainId: number
-  /** Needed for any chain but Sepolia and Base Sepolia. */
+  /** Required for chains without a default node. */
   rpcUrl?: string
-  /** The most that the RPC may have a wallet pay for a unit of gas. In the file a string of digits, in wei. */
+  /** Maximum fee per unit of gas. The file has it in wei, as a string of digits. */
   maxFeePerGas?: bigint
   chainName?: string
-  /** A block explorer that knows `/tx/<hash>`. */
+  /** A block explorer with `/tx/<hash>` pages. */
   explorerUrl?: string
-  /** Takes `POST { "address" }`; local chains only. */
+  /** Accepts `POST { "address" }`. Only for local chains. */
   faucetUrl?: string
   ipfsGatewayUrl?: string
-  /** ERC-20 tokens that the wallet shows and sends. Those of other chains are left out. */
+  /** ERC-20 tokens that the wallet shows and sends. Tokens of other chains are ignored. */
   tokens?: readonly Token[]
-  /** Where the contract with the on-chain pointers is, and where to search from. */
+  /** The contract of the events, and the first block to search. */
   attestations?: { chainId: number; rpcUrl: string; address: string; fromBlock?: number }
-  /** The verifier's anchors, a manifest; the pages that verify check this and the next two. */
+  /** Trust anchors, as a manifest. The pages that verify check this member and the next two. */
   trust?: unknown
-  /** Whether simulated evidence is accepted, as MOCK; for development. */
+  /** Accepts simulated evidence, marked MOCK. For development. */
   allowMock?: unknown
-  /** TCB statuses that are accepted beside `UpToDate`. */
+  /** TCB statuses accepted besides `UpToDate`. */
   tcbStatuses?: unknown
-  /** Where `trust` is as a file, for a service on the visitor's own machine: the command of the proof page names it. */
+  /** The path of the manifest file, for a service on the visitor's own machine. The proof page puts it in its command. */
   manifestFile?: string
-  /** A site to sign in to with the wallet; for development. */
+  /** A demo site that accepts sign-ins with the wallet. For development. */
   signInDemoUrl?: string
 }
 
-/** An ERC-20 token, as the host describes it: what a contract says of itself is not asked for. */
+/** An ERC-20 token. Its symbol and decimals come from this configuration, not from the contract. */
 export type Token = { chainId: number; address: Hex; symbol: string; decimals: number; name: string }
 
-/** The app cannot start. `faults` says everything that is wrong at once. */
+/** The app can't start. `faults` lists every error. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
   readonly faults: readonly string[]
@@ -46,7 +46,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads `/config.json`, which is fetched once, before anything is shown. */
+/** Fetches and parses `/config.json`. */
 export async function loadConfig(fetch: typeof globalThis.fetch): Promise<WebConfig> {
   let response: Response
   try {
@@ -57,7 +57,7 @@ export async function loadConfig(fetch: typeof globalThis.fetch): Promise<WebCon
   if (!response.ok)
     throw new ConfigError([`/config.json is missing: the web server returned status ${response.status}`])
   const text = await response.text()
-  // Servers of one-page apps answer any unknown path with the page itself.
+  // Servers of single-page apps return the page itself for unknown paths.
   if (/^\s*</.test(text)) throw new ConfigError(['/config.json is missing: the web server returned an HTML page'])
   try {
     return parseConfig(JSON.parse(text))
@@ -74,7 +74,6 @@ const isAnything = () => true
 const url: Rule = { isGood: isUrl, words: 'must be an http(s) URL or omitted' }
 const unchecked: Rule = { isGood: isAnything, words: '' }
 
-/** What each member must be. */
 const rules: Record<Exclude<keyof WebConfig, 'tokens'>, Rule> = {
   apiBaseUrl: { isGood: isUrl, words: 'must be the http(s) URL of the service', isNeeded: true },
   chainId: { isGood: isChainId, words: 'must be a positive whole number', isNeeded: true },
@@ -93,7 +92,7 @@ const rules: Record<Exclude<keyof WebConfig, 'tokens'>, Rule> = {
   manifestFile: { isGood: isText, words: 'must be a path or omitted' },
 }
 
-/** Takes the members it knows and leaves others alone. */
+/** Keeps known members and ignores others. */
 export function parseConfig(value: unknown): WebConfig {
   if (!isPlainObject(value)) throw new ConfigError(['/config.json is not an object'])
   const { tokens } = value
@@ -114,14 +113,13 @@ export function parseConfig(value: unknown): WebConfig {
 
 export const ConfigContext = createContext<WebConfig | null>(null)
 
-/** What the host of the app configured. */
 export function useConfig(): WebConfig {
   const config = useContext(ConfigContext)
   if (config === null) throw new Error('useConfig must be used inside <ConfigContext>')
   return config
 }
 
-/** Some become links: anything but http(s), such as `javascript:`, must not get in. */
+/** Some URLs become links, so only http(s) is allowed, not `javascript:`. */
 function isUrl(value: unknown): value is string {
   return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }
@@ -130,7 +128,7 @@ function isChainId(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0
 }
 
-/** Not a number: JSON rounds those above 2^53. */
+/** A string, because JSON numbers above 2^53 are rounded. */
 function isWei(value: unknown): value is string {
   return typeof value === 'string' && /^[1-9][0-9]{0,38}$/.test(value)
 }
@@ -141,9 +139,9 @@ function isAttestations(value: unknown): boolean {
   return isChainId(chainId) && isUrl(rpcUrl) && isPrefixedHex(address, 20)
 }
 
-/** Each is asked for its balance. */
+/** Each token costs one balance query. */
 const MAX_TOKENS = 20
-/** Of a token; more would not fit into 256 bits. */
+/** 10^36 still leaves room for amounts within 256 bits. */
 const MAX_DECIMALS = 36
 
 function findTokenFaults(value: unknown): string[] {
@@ -170,7 +168,9 @@ function isToken(value: unknown): value is Token {
   return isChainId(chainId) && isPrefixedHex(address, 20) && isDecimals && isSymbol(symbol, chainId) && isName
 }
 
-/** Beside amounts, so nothing that could pass for digits, for ether or for the coin of its chain. That of another chain can be a token here. */
+/**
+ * The symbol appears next to amounts, so it must not look like digits, ether or the chain's own coin. Another chain's coin can be a token.
+ */
 function isSymbol(symbol: unknown, chainId: number): boolean {
   if (typeof symbol !== 'string' || !/^[A-Za-z][A-Za-z0-9.$-]{0,11}$/.test(symbol)) return false
   return !['ETH', toCoin({ chainId })].includes(symbol.toUpperCase())
@@ -180,7 +180,7 @@ function toToken({ chainId, address, symbol, decimals, name }: Token): Token {
   return { chainId, address: address.toLowerCase() as Hex, symbol, decimals, name }
 }
 
-/** The page of a transaction in the explorer. It knows one chain: of another's a link would lead to nothing, or to something else. */
+/** Returns the explorer's page of a transaction. The explorer covers only the app's own chain. */
 export function toExplorerLink(
   { explorerUrl, chainId }: WebConfig,
   txHash: string,
@@ -191,12 +191,10 @@ export function toExplorerLink(
     : `${explorerUrl.replace(/\/+$/, '')}/tx/${txHash}`
 }
 
-/** The unit of an amount of the chain's own coin. */
 export function useCoin(): string {
   return toCoin(useConfig())
 }
 
-/** The tokens of the wallet's chain. */
 export function useTokens(): readonly Token[] {
   const { tokens, chainId } = useConfig()
   return useMemo(() => (tokens ?? []).filter((token) => token.chainId === chainId), [tokens, chainId])

@@ -10,10 +10,9 @@ export type Route =
   | { page: 'vault'; address: Hex }
   | { page: 'not_found' }
 
-/** Pages with a path of one part, which has their name. */
+/** Pages whose path is their name. */
 const PLAIN = ['verify', 'sign', 'vaults', 'approve', 'passkey'] as const
 
-/** Which page a path is. */
 export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [first, second] = parts
@@ -28,22 +27,21 @@ export function parseRoute(path: string): Route {
     try {
       return { page: 'proof', slug: decodeURIComponent(second) }
     } catch {
-      // A stray per cent sign: no slug has one.
+      // Malformed percent-encoding. Slugs have none.
     }
   }
   return { page: 'not_found' }
 }
 
-/** `pushState` tells nobody, so we do. */
+/** The browser fires no event for `pushState`. */
 const NAVIGATED = 'countersign:navigated'
 
-/** Goes to a path of this app, without loading the page again. */
+/** Navigates within the app without reloading the page. */
 function navigate(path: string): void {
   window.history.pushState(null, '', path)
   window.dispatchEvent(new Event(NAVIGATED))
 }
 
-/** The path that is shown. */
 export function usePath(): string {
   return useSyncExternalStore(subscribe, () => window.location.pathname)
 }
@@ -59,7 +57,7 @@ function subscribe(listener: () => void): () => void {
 
 export type LinkProps = Omit<ComponentProps<'a'>, 'href'> & { to: string }
 
-/** A link to a page of this app. New tabs and windows stay the browser's affair. */
+/** A link within the app. Clicks that open a new tab or window keep the browser's behavior. */
 export function Link({ to, onClick, ...rest }: LinkProps) {
   function follow(event: MouseEvent<HTMLAnchorElement>) {
     onClick?.(event)
@@ -72,8 +70,8 @@ export function Link({ to, onClick, ...rest }: LinkProps) {
 }
 
 /**
- * After a navigation the focus goes to the new page's content, as it would on a real page load: otherwise a screen reader stays on
- * a link that is gone. Going back leaves the scroll position to the browser.
+ * Moves the focus to the new page's content after a navigation, as a page load would. Otherwise screen readers stay on a removed link.
+ * Going back keeps the browser's scroll position.
  */
 export function useFocusOnNavigation(target: RefObject<HTMLElement | null>): void {
   const path = usePath()

@@ -2,7 +2,7 @@ import { contract, type FakeIssue, toManifest } from '../../../packages/verify/t
 import { apiBaseUrl, rpcUrl } from '../../../packages/verify/test/network.ts'
 import type { WebConfig } from '../src/config.ts'
 
-/** The site of an operator who names every anchor of an issue, and accepts mock evidence. */
+/** A site whose operator configures every anchor and accepts mock evidence. */
 export function toConfig(issue: FakeIssue): WebConfig {
   return {
     apiBaseUrl,

@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
-test('the first page, signed in and with all that it loads by itself, is under 200 kB of gzipped script', async () => {
-  // Vitest's own value makes a development build, whose size depends on the path of the checkout.
+test('the first page, signed in, loads less than 200 kB of gzipped script', async () => {
+  // Vitest's own value creates a development build, whose size depends on the checkout's path.
   vi.stubEnv('NODE_ENV', 'production')
   onTestFinished(() => void vi.unstubAllEnvs())
   const root = fileURLToPath(new URL('..', import.meta.url))
@@ -13,7 +13,7 @@ test('the first page, signed in and with all that it loads by itself, is under 2
   const chunks = (Array.isArray(output) ? output : [output])
     .flatMap((one) => ('output' in one ? one.output : []))
     .flatMap((one) => (one.type === 'chunk' ? [one] : []))
-  // All that can be loaded without opening one of the pages that verify, or sign, or are of vaults, or pressing "Receive" or "Check all transactions".
+  // Everything that loads without opening a verify, sign or vault page, or pressing "Receive" or "Check all transactions".
   const isOther = (id: string | null) =>
     /\/src\/(proof\/ProofPage|verifyPage\/VerifyPage|sign\/SignPage|vaults\/VaultPages|ui\/QrCode|monitor\/MonitorResult)\.tsx$/.test(
       id ?? '',

@@ -10,7 +10,7 @@ import { type Anchors, findContract, hasAnchors, type Trust } from './trust.ts'
 
 const EMPTY = Object.fromEntries(anchorEntries.map(([name]) => [name, ''])) as AnchorFields
 
-/** Whose word on code, settings and contract counts: the operator's, or the visitor's. */
+/** Selects the trust anchors: the operator's or the visitor's. */
 export function AnchorForm({ anchors }: { anchors: Anchors }) {
   const { operator, source } = anchors
   const [isOwn, setOwn] = useState(source === 'visitor')
@@ -106,7 +106,6 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
   )
 }
 
-/** The operator's anchors, for those who look. */
 function TrustList({ trust }: { trust: Trust }) {
   return (
     <>
@@ -141,7 +140,7 @@ function toEntries(trust: Trust): Entry[] {
           .join(', ') || 'any'
       }`,
   )
-  /** What need not be in a manifest is listed only where it is. */
+  /** Lists optional members only if the manifest has them. */
   const optional = (title: string, values: readonly string[] | undefined): Entry[] =>
     values === undefined ? [] : [[title, values]]
   return [
@@ -163,7 +162,7 @@ function toEntries(trust: Trust): Entry[] {
   ]
 }
 
-/** A manifest may leave out any register but MRTD, so that each is named. */
+/** Only MRTD is required, so every register is shown with its name. */
 function nameRegisters(measurement: object): string {
   return Object.entries(measurement)
     .map(([name, value]) => `${name} ${value}`)

@@ -6,7 +6,7 @@ import { noTrust, type Trust } from './trust.ts'
 const contract = { address: `0x${'ab'.repeat(20)}`, chainId: 31337 }
 const node = { rpcUrl: 'http://localhost:8545/', chainId: 31337 }
 
-describe('the visitor’s anchors', () => {
+describe('a visitor’s anchors', () => {
   const empty = {
     measurements: '',
     configHashes: '',
@@ -29,11 +29,11 @@ describe('the visitor’s anchors', () => {
     node,
   }
 
-  test('replace the operator’s: what is left empty trusts nothing', () => {
+  test('replace the operator’s anchors, so empty fields trust nothing', () => {
     expect(parseAnchorForm(empty, operator).trust).toEqual({ ...noTrust, allowMock: true })
   })
 
-  test('one a line; the node falls back to the operator’s', () => {
+  test('are entered one per line, and the node defaults to the operator’s', () => {
     const { trust } = parseAnchorForm(
       { ...empty, entropyKeys: `${'AA'.repeat(32)}\n\n 0x${'bb'.repeat(32)} `, address: `0x${'12'.repeat(20)}` },
       operator,
@@ -47,7 +47,7 @@ describe('the visitor’s anchors', () => {
     })
   })
 
-  test('a coordinator’s code, patch levels and chips', () => {
+  test('include the coordinator’s code, TCB and chips', () => {
     const { trust, faults } = parseAnchorForm(
       {
         ...empty,
@@ -66,7 +66,7 @@ describe('the visitor’s anchors', () => {
     })
   })
 
-  test('faults of a coordinator’s code, patch levels and chips are told at their fields', () => {
+  test('reports errors in the coordinator’s code, TCB and chips at their fields', () => {
     const { faults } = parseAnchorForm(
       {
         ...empty,
@@ -83,7 +83,7 @@ describe('the visitor’s anchors', () => {
     })
   })
 
-  test('witnesses of the log, in hex or as they state their keys, and how many must cosign', () => {
+  test('accept witness keys in hex or as verifier keys, and a quorum', () => {
     // RFC 8032 §7.1.
     const hex = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
     const other = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c'
@@ -102,7 +102,7 @@ describe('the visitor’s anchors', () => {
     }
   })
 
-  test('each fault is told at its field', () => {
+  test('shows each error at its field', () => {
     const { faults } = parseAnchorForm(
       { ...empty, configHashes: `${'aa'.repeat(32)}\nxyz`, address: '0x12', chainId: 'one' },
       operator,
@@ -124,11 +124,11 @@ describe('the visitor’s anchors', () => {
     if (trust) expect(trust.manifest.contracts).toMatchObject([{ address: `0x${address.slice(-40).toLowerCase()}` }])
   })
 
-  test('a contract without any node to ask is a fault', () => {
+  test('rejects a contract without a node', () => {
     expect(parseAnchorForm({ ...empty, address: contract.address }, noTrust).faults).toHaveProperty('rpcUrl')
   })
 
-  test('two or three registers are no measurement; MRTD alone is one', () => {
+  test('rejects a measurement of two or three registers and accepts MRTD only', () => {
     const parse = (count: number) =>
       parseAnchorForm({ ...empty, measurements: Array(count).fill('ab'.repeat(48)).join(':') }, operator)
     for (const count of [2, 3, 6, 7, 9]) expect(parse(count).faults).toHaveProperty('measurements')
@@ -138,7 +138,7 @@ describe('the visitor’s anchors', () => {
     })
   })
 
-  test('a register may be left open or be zero, and a machine says what names it', () => {
+  test('accepts empty and zero registers, and each kind of platform ID', () => {
     const [mrTd, id] = ['ab'.repeat(48), 'ef'.repeat(16)]
     const fields = { ...empty, measurements: `${mrTd}:::::0::`, platforms: `ppid:${id}\nfmspc:00806F050000` }
     expect(parseAnchorForm(fields, operator).trust?.manifest.enclave).toEqual({
@@ -151,7 +151,7 @@ describe('the visitor’s anchors', () => {
     })
   })
 
-  test.each(['javascript:alert(1)', 'https://a:b@node.example', 'ipfs://x'])('%s is no node', (rpcUrl) => {
+  test.each(['javascript:alert(1)', 'https://a:b@node.example', 'ipfs://x'])('rejects the node %s', (rpcUrl) => {
     expect(parseAnchorForm({ ...empty, address: contract.address, rpcUrl }, operator).faults).toHaveProperty('rpcUrl')
   })
 })

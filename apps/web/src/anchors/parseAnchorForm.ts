@@ -17,16 +17,15 @@ import {
 import type { Trust } from './trust.ts'
 
 type AnchorFieldWords = {
-  /** Where in a manifest it stands. */
+  /** The member of the manifest. */
   member: string
   label: string
-  /** `node` is the operator's. */
   hint: (node: Trust['node']) => string
-  /** Of one line; a list has one item a line. */
+  /** For a single line. Without it, the field has one item per line. */
   inputMode?: 'text' | 'numeric' | 'url'
 }
 
-/** What a visitor can type. A member is found by the first prefix that fits. */
+/** The form's fields. An error belongs to the first field whose member is a prefix of the wrong member. */
 const anchorFields = {
   measurements: {
     member: 'enclave.measurements',
@@ -106,7 +105,6 @@ const anchorFields = {
 
 export type AnchorField = keyof typeof anchorFields
 
-/** What the visitor typed. */
 export type AnchorFields = Record<AnchorField, string>
 
 export const anchorEntries = Object.entries(anchorFields) as [AnchorField, AnchorFieldWords][]
@@ -115,7 +113,7 @@ type AnchorFaults = Partial<Record<AnchorField, string>>
 
 export type AnchorFormResult = { trust: Trust; faults: undefined } | { trust: undefined; faults: AnchorFaults }
 
-/** An empty field trusts nothing; only the node and its chain fall back to the operator's, since they are no anchors. */
+/** Empty fields trust nothing. Only the node and its chain default to the operator's, because they aren't anchors. */
 export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFormResult {
   const faults: AnchorFaults = {}
   const contract = fields.address.trim() === '' ? undefined : parseContract(fields, operator, faults)
@@ -176,7 +174,7 @@ function parseContract({ address, rpcUrl, chainId }: AnchorFields, { node }: Tru
   return { address: `0x${toHex(address.trim())}`, rpcUrl: url ?? '', chainId: chain }
 }
 
-/** Visitors may write hex in either case and with 0x, so that faults do not speak of either. */
+/** Visitors may write hex in upper or lower case and with 0x, so errors don't mention either. */
 function describeFault(member: string, fault: string): string {
   const line = /\[(\d+)\]/.exec(member)?.[1]
   const words = fault.replace('0x and ', '').replace('lower-case ', '')
@@ -185,7 +183,7 @@ function describeFault(member: string, fault: string): string {
     : `Line ${Number(line) + 1} is ${words}.`
 }
 
-/** What is no hex stays as it is, for its fault to be found with all others. */
+/** Returns invalid hex unchanged, so that its error is reported together with the others. */
 function toHex(text: string): string {
   return normaliseHex(text) ?? text
 }

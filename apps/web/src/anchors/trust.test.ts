@@ -17,12 +17,12 @@ const manifest = {
   entropyKeys: [hex(32)],
 }
 
-test('what is left out trusts nothing', () => {
+test('trusts nothing by default', () => {
   expect(readOperatorTrust(site)).toEqual({ trust: noTrust, fault: undefined })
   expect(hasAnchors(noTrust)).toBe(false)
 })
 
-test('a manifest is read whole, as the command line reads it', () => {
+test('reads a manifest in the command line’s format', () => {
   const config = { ...site, trust: manifest, allowMock: true, tcbStatuses: ['OutOfDate'] }
   const { trust, fault } = readOperatorTrust(config)
   expect(fault).toBeUndefined()
@@ -30,7 +30,7 @@ test('a manifest is read whole, as the command line reads it', () => {
   expect(hasAnchors(trust)).toBe(true)
 })
 
-test('the contract and node of attestations join it, unless it names one on that chain', () => {
+test('adds the contract and node from attestations unless the manifest has a contract on that chain', () => {
   const { trust } = readOperatorTrust({ ...site, attestations })
   expect(trust.node).toEqual({ rpcUrl: attestations.rpcUrl, chainId: 31337 })
   expect(findContract(trust)).toEqual({ chainId: 31337, address: `0x${hex(20)}` })
@@ -40,7 +40,7 @@ test('the contract and node of attestations join it, unless it names one on that
   expect(findContract(noTrust)).toBeUndefined()
 })
 
-test('attestations may say where to search from', () => {
+test('reads fromBlock from attestations', () => {
   const { trust } = readOperatorTrust({ ...site, attestations: { ...attestations, fromBlock: 7 } })
   expect(findContract(trust)).toEqual({ chainId: 31337, address: `0x${hex(20)}`, fromBlock: 7 })
 })
@@ -73,13 +73,13 @@ test.each<[string, object, string]>([
     { attestations: { ...attestations, rpcUrl: 'https://a:b@node.example' } },
     'attestations.rpcUrl: expected an http or https URL without credentials',
   ],
-])('%s: nothing is trusted, and the fault is named', (_name, change, words) => {
+])('trusts nothing with %s, and reports the error', (_name, change, words) => {
   const { trust, fault } = readOperatorTrust({ ...site, ...change })
   expect(trust).toEqual(noTrust)
   expect(fault).toContain(words)
 })
 
-test('every fault is named at once', () => {
+test('reports every error at once', () => {
   const trust = { ...manifest, entropyKeys: ['x', 'y'], other: 1 }
   expect(readOperatorTrust({ ...site, trust, allowMock: 1 }).fault?.split('; ')).toHaveLength(4)
 })

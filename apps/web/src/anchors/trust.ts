@@ -11,27 +11,27 @@ import {
 import { useMemo, useState } from 'react'
 import type { WebConfig } from '../config.ts'
 
-/** What receipts are held against, and where the chain is asked. What is left out trusts nothing. */
+/** Anchors for receipts and the node for chain queries. Anything omitted is untrusted. */
 export type Trust = {
   manifest: Manifest
-  /** Whether simulated evidence is accepted. It is called MOCK in any case. */
+  /** Whether simulated evidence is accepted. It's marked MOCK either way. */
   allowMock: boolean
-  /** Accepted beside `UpToDate`. */
+  /** Accepted besides `UpToDate`. */
   tcbStatuses: readonly TcbStatus[]
   node: ChainNode | undefined
 }
 
-/** A node, and the chain that it should be of. */
+/** A node and its expected chain. */
 type ChainNode = { rpcUrl: string; chainId: number }
 
-/** What the operator says is to be trusted, and what is wrong with how they say it. */
+/** The operator's anchors, and the errors in them. */
 type OperatorTrust = { trust: Trust; fault: string | undefined }
 
 export const noTrust: Trust = { manifest: emptyManifest, allowMock: false, tcbStatuses: [], node: undefined }
 
 /**
- * The anchors in `config.json`: `trust` is a manifest as the command line takes it, `attestations` a contract and its node.
- * Anchors that cannot be read are no anchors: the page goes on without them, and says so.
+ * Reads the anchors in `config.json`: `trust` is a manifest in the command line's format, `attestations` a contract and its node. If they
+ * are invalid, the page ignores them and shows why.
  */
 export function readOperatorTrust(config: WebConfig): OperatorTrust {
   const { trust: manifest = emptyManifest, allowMock = false, tcbStatuses: statuses = [], attestations } = config
@@ -56,12 +56,11 @@ export function readOperatorTrust(config: WebConfig): OperatorTrust {
   }
 }
 
-/** The contract that the node is asked about. */
 export function findContract({ manifest, node }: Trust): ManifestContract | undefined {
   return manifest.contracts.find(({ chainId }) => chainId === node?.chainId)
 }
 
-/** Whether there is anything to hold code and settings against. */
+/** Whether there are any anchors for code or settings. */
 export function hasAnchors({ manifest }: Trust): boolean {
   const { enclave, coordinator, entropyKeys } = manifest
   return [
@@ -74,7 +73,7 @@ export function hasAnchors({ manifest }: Trust): boolean {
   ].some(({ length }) => length > 0)
 }
 
-/** The manifest's own contract on that chain comes first. */
+/** Adds the contract from `attestations` unless the manifest has one on that chain. */
 function withContract(manifest: Manifest, attestations: WebConfig['attestations']): Manifest {
   if (attestations === undefined) return manifest
   if (manifest.contracts.some(({ chainId }) => chainId === attestations.chainId)) return manifest
@@ -85,7 +84,7 @@ function toContract({ rpcUrl: _, ...contract }: NonNullable<WebConfig['attestati
   return { ...contract, address: contract.address.toLowerCase() }
 }
 
-/** It is a contract as a manifest has it, and a node. A misspelt member would silently be one that is not there. */
+/** Checks `attestations` like a manifest's contract, so a misspelled member is reported instead of ignored. */
 function findContractFaults(attestations: WebConfig['attestations']): string[] {
   if (attestations === undefined) return []
   return findManifestFaults({ ...emptyManifest, contracts: [toContract(attestations)] }).map(
@@ -100,15 +99,15 @@ function isTcbStatus(value: unknown): value is TcbStatus {
 export type Anchors = {
   operator: OperatorTrust
   source: AnchorSource
-  /** What receipts are held against now. */
+  /** The anchors in use. */
   trust: Trust
-  /** Whether the chain is asked through the node that the operator names. */
+  /** Whether chain queries go to the operator's node. */
   isOperatorNode: boolean
   chooseOperators(): void
   chooseOwn(trust: Trust): void
 }
 
-/** Whose anchors are used. The visitor's replace the operator's: added to them, they could never make a verdict stricter. */
+/** Returns the anchors in use. The visitor's anchors replace the operator's: if they were added, they could only make verdicts weaker. */
 export function useAnchors(config: WebConfig): Anchors {
   const operator = useMemo(() => readOperatorTrust(config), [config])
   const [own, setOwn] = useState<Trust | undefined>(undefined)
@@ -124,12 +123,11 @@ export function useAnchors(config: WebConfig): Anchors {
 }
 
 type ToVerifyRequestParameters = Pick<VerifyRequest, 'subject' | 'collaterals'> & {
-  /** Of an off-chain signature. */
+  /** The opening of an off-chain signature. */
   opening?: Uint8Array | undefined
   apiBaseUrl: string
 }
 
-/** A subject, held against these anchors. */
 export function toVerifyRequest(
   { subject, collaterals = [], opening, apiBaseUrl }: ToVerifyRequestParameters,
   { trust, config }: { trust: Trust; config: WebConfig },

@@ -12,14 +12,13 @@ import { toEntries } from './pages.ts'
 import { useBroadcasts } from './useBroadcasts.ts'
 import type { History } from './useHistory.ts'
 
-/** So many proofs are followed live, the newest first. More would only be a load when many wait for the same cause. */
+/** Polls at most this many pending proofs, newest first, to limit the load. */
 const MAX_FOLLOWED = 6
 
 const NONE: readonly TransactionSummary[] = []
 
 type HistoryCardProps = { address: Hex; history: History; incoming: IncomingPayments }
 
-/** What this wallet has signed, with its proofs, and what it was paid. */
 export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
   const { known, isLoading, error, reload, loadOlder, noteStatus } = history
   const transactions = known?.transactions ?? NONE
@@ -72,7 +71,7 @@ export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
   )
 }
 
-/** Which blocks were looked at for payments to the wallet: a chain has no list of them. */
+/** States which blocks were searched, because a chain has no list of an address's payments. */
 function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
   const { ether, tokens, retry } = incoming
   const coin = useCoin()

@@ -13,13 +13,12 @@ import type { History } from './useHistory.ts'
 type SignedRowProps = {
   transaction: TransactionSummary
   from: Hex
-  /** Undefined while it is not known, and for what does not go to the chain. */
+  /** Undefined if unknown, or if nothing goes to the chain. */
   broadcast: Broadcast | undefined
   isFollowed: boolean
   onStatus: History['noteStatus']
 }
 
-/** A signature, with what it paid, to whom, and how far its proof is. */
 export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }: SignedRowProps) {
   const { kind, slug, createdAt, chainId, status } = transaction
   const config = useConfig()
@@ -56,7 +55,7 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
   )
 }
 
-/** A payment to the wallet. It has no proof here: somebody else signed it. */
+/** A payment to the wallet. It has no proof, because someone else signed it. */
 export function ReceivedRow({ payment }: { payment: Incoming }) {
   const config = useConfig()
   const { from, amount, token, txHash, time } = payment
@@ -84,11 +83,11 @@ export function ReceivedRow({ payment }: { payment: Incoming }) {
 
 type HistoryLineProps = {
   description: Description
-  /** Nothing was paid. */
+  /** Whether the payment failed or was never sent. */
   isVoid?: boolean
   time: string
   chainName?: string | undefined
-  /** Who signed, where it is not the wallet whose history this is. */
+  /** The vault, if it signed instead of the wallet. */
   vault?: Hex | undefined
   children?: ReactNode
 }
@@ -131,7 +130,7 @@ function HistoryLine({ description, isVoid, time, chainName, vault, children }: 
   )
 }
 
-/** For people; what went as it should needs no words. */
+/** Words for every state except success. */
 const broadcastWords: Record<Exclude<Broadcast, 'included'>, { label: string; meaning: string }> = {
   waiting: { label: 'Pending', meaning: 'Sent, but not in a block yet.' },
   reverted: { label: 'Failed', meaning: 'The transaction failed on the chain. Only the network fee was paid.' },

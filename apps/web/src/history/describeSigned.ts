@@ -4,17 +4,15 @@ import type { WebConfig } from '../config.ts'
 import { parseTransferData } from '../token/erc20.ts'
 import { toCoin, toShortAmount } from '../words/format.ts'
 
-/** A line of the history in words. */
 export type Description = {
   direction: 'out' | 'in' | 'none'
-  /** Before the counterparty, such as "Sent to". */
   what: string
   counterparty: Hex | null
-  /** With its sign and its unit; null where nothing is paid. */
+  /** With sign and unit. Null if nothing is paid. */
   amount: string | null
 }
 
-/** Says what a signature is for. Only of transactions and authorizations more than the kind is known. */
+/** Describes a signature. The service returns details only for transactions and authorizations. */
 export function describeSigned(
   transaction: TransactionSummary,
   { from, page }: { from: Hex; page: Pick<WebConfig, 'chainId' | 'tokens'> },

@@ -22,7 +22,7 @@ const slugsOf = ({ transactions }: { transactions: readonly TransactionSummary[]
   transactions.map(({ slug }) => slug).join('')
 
 describe('withNewest', () => {
-  test('the first page is all there is', () => {
+  test('returns the first page', () => {
     expect(withNewest(null, page('cb', '1'))).toEqual(page('cb', '1'))
   })
 
@@ -31,26 +31,26 @@ describe('withNewest', () => {
     expect([slugsOf(known), known.nextCursor]).toEqual(['edcba', '0'])
   })
 
-  test('takes the newer status of what was known', () => {
+  test('updates the status of known transactions', () => {
     const known = { transactions: [item('b', 'pending_pin'), item('a')], nextCursor: null }
     expect(withNewest(known, page('b', '1')).transactions[0]).toEqual(item('b'))
   })
 
-  test('starts again where there may be a gap', () => {
+  test('starts again if there may be a gap', () => {
     expect(withNewest(page('ba', '0'), page('yx', '9'))).toEqual(page('yx', '9'))
   })
 
-  test('takes the cursor of a page that holds all that was known', () => {
+  test('uses the cursor of a page that includes everything known', () => {
     expect(withNewest(page('b', null), page('cb', null))).toEqual(page('cb', null))
   })
 })
 
-test('withOlder: each transaction once, though the list has moved on meanwhile', () => {
+test('withOlder adds each transaction once, even if the list has changed', () => {
   const known = withOlder(page('dc', '2'), page('cba', null))
   expect([slugsOf(known), known.nextCursor]).toEqual(['dcba', null])
 })
 
-test('withStatus: of one proof alone', () => {
+test('withStatus updates only one proof', () => {
   const known = { transactions: [item('b', 'pending_pin'), item('a', 'pending_pin')], nextCursor: '1' }
   expect(withStatus(known, { slug: 'a', status: 'complete' })).toEqual({
     transactions: [item('b', 'pending_pin'), item('a')],
@@ -64,15 +64,15 @@ const received = (minute: number) => ({ key: `r${minute}`, time: at(minute) }) a
 const keysOf = (nextCursor: string | null, minutes: number[]) =>
   toEntries({ transactions: [signed(30), signed(20)], nextCursor }, minutes.map(received)).map(({ key }) => key)
 
-test('newest first, whichever way it went', () => {
+test('sorts incoming and outgoing entries, newest first', () => {
   expect(keysOf(null, [25, 35, 5])).toEqual(['r35', 's30', 'r25', 's20', 'r5'])
 })
 
-test('what is older than the last page waits for the next', () => {
+test('hides payments older than the last loaded page', () => {
   expect(keysOf('1', [25, 35, 5])).toEqual(['r35', 's30', 'r25', 's20'])
 })
 
-test('where nothing was signed, what came in is all', () => {
+test('shows incoming payments if nothing was signed', () => {
   const entries = toEntries({ transactions: [], nextCursor: null }, [received(1)])
   expect(entries).toHaveLength(1)
 })

@@ -15,7 +15,7 @@ const transaction: SignedTransaction = {
   nonce: 7,
 }
 
-/** A node that gives these receipts, one after the other; the last again and again. */
+/** A node that returns these receipts in order, then repeats the last. */
 function createNode({ receipts = [null], pending = null, count = 7 }: NodeParameters) {
   let asked = 0
   return {
@@ -35,10 +35,10 @@ test.each<[string, NodeParameters, number]>([
   ['reverted', { receipts: [{ status: '0x0' }] }, later],
   ['waiting', { pending: {} }, later],
   ['not_broadcast', {}, later],
-  // Another node may have it.
+  // Another node may know it.
   ['waiting', {}, Date.parse(createdAt) + 1000],
   ['unknown', { count: 8 }, later],
-  // The block came between the questions.
+  // The block arrived between the two queries.
   ['included', { receipts: [null, { status: '0x1' }], count: 8 }, later],
 ])('%s', async (expected, node, now) => {
   const from = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'

@@ -4,10 +4,10 @@ import type { PublicClient } from 'viem'
 import { useWhileVisible } from '../ui/useWhileVisible.ts'
 
 const INTERVAL_MS = 15_000
-/** A node that has forgotten an older one does not remember it: each is asked about once. */
+/** A node that doesn't know an old transaction won't learn about it later, so it's queried only once. */
 const FORGOTTEN_AFTER_MS = 3_600_000
 
-/** What the chain knows of the transactions that are shown, by slug. A node that fails is asked again at the next turn. */
+/** Queries the chain for the state of each shown transaction, by slug. After an error, the next run tries again. */
 export function useBroadcasts(transactions: readonly TransactionSummary[], from: Hex): ReadonlyMap<string, Broadcast> {
   const { client } = useService()
   const { chainId } = client.config
@@ -37,17 +37,16 @@ export function useBroadcasts(transactions: readonly TransactionSummary[], from:
   return broadcasts
 }
 
-/** What the node knows of a signed transaction. `unknown`: its nonce is used, by itself or by another one. */
+/** A signed transaction's state according to the node. `unknown`: its nonce is used, by this or another transaction. */
 export type Broadcast = 'included' | 'reverted' | 'waiting' | 'not_broadcast' | 'unknown'
 
 export type SignedTransaction = Extract<TransactionSummary, { kind?: undefined }>
 
 type Chain = Pick<PublicClient, 'request' | 'getTransactionCount'>
 
-/** A node may not have yet what another one was just given. */
+/** A node may not yet know a transaction that was sent to another node. */
 const GRACE_MS = 60_000
 
-/** Asks the node for a signed transaction. */
 export async function readBroadcast(
   chain: Chain,
   { from, transaction, now }: { from: Hex; transaction: SignedTransaction; now: number },
@@ -58,8 +57,8 @@ export async function readBroadcast(
   const pending = await chain.request({ method: 'eth_getTransactionByHash', params: [txHash] })
   if (pending !== null) return 'waiting'
   const count = await chain.getTransactionCount({ address: from, blockTag: 'latest' })
-  // Its block may have come in between. If not, that is no evidence that another one has the nonce: nodes forget which block an old
-  // transaction is in, and behind one address a node that is late may answer after one that is not.
+  // A block may have arrived in between. Otherwise the nonce doesn't prove that another transaction used it: nodes forget the blocks of old
+  // transactions, and a load balancer may mix nodes that are up to date with nodes that lag.
   if (count > nonce) return (await readOutcome(chain, txHash)) ?? 'unknown'
   return now - Date.parse(createdAt) < GRACE_MS ? 'waiting' : 'not_broadcast'
 }
@@ -70,7 +69,6 @@ async function readOutcome(chain: Chain, txHash: Hex): Promise<'included' | 'rev
   return receipt.status === '0x0' ? 'reverted' : 'included'
 }
 
-/** Whether the answer can no longer change. */
 function isSettled(broadcast: Broadcast | undefined): boolean {
   return broadcast === 'included' || broadcast === 'reverted'
 }

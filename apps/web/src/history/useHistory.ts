@@ -4,20 +4,20 @@ import { toServiceError } from '../words/explainError.ts'
 import { type Known, withNewest, withOlder, withStatus } from './pages.ts'
 
 export type History = {
-  /** Null before the first answer. */
+  /** Null until the first page has loaded. */
   known: Known | null
   isLoading: boolean
   error: ServiceError | null
-  /** Fetches the newest page again. */
+  /** Reloads the newest page. */
   reload: () => Promise<void>
   loadOlder: () => Promise<void>
-  /** Takes note of what was seen of a proof elsewhere. */
+  /** Updates a status that another component received. */
   noteStatus: (slug: string, status: ProofStatus) => void
 }
 
 const PAGE_SIZE = 10
 
-/** What the user has signed, page by page. */
+/** Loads the user's signatures page by page. */
 export function useHistory({ address, onSessionLost }: { address: string; onSessionLost: () => void }): History {
   const { client } = useService()
   const [state, setState] = useState<Pick<History, 'known' | 'isLoading' | 'error'>>({
@@ -38,7 +38,7 @@ export function useHistory({ address, onSessionLost }: { address: string; onSess
           client.api.getWallet(),
         ])
         if (turn !== latest.current) return
-        // Somebody else signed in, in another tab: theirs must not stand under this wallet.
+        // If a different user signed in from another tab, their history must not appear under this wallet.
         if (wallet?.address.toLowerCase() !== address.toLowerCase()) return onSessionLost()
         setState(({ known }) => ({
           known: cursor === null || known === null ? withNewest(known, page) : withOlder(known, page),

@@ -9,8 +9,8 @@ const look = (chain: FakeChain, known: IncomingState = NOTHING_LOOKED_AT, tokens
 const amountsOf = ({ payments }: IncomingState) => payments.map(({ amount }) => amount).toSorted()
 const pay = (number: bigint, value: bigint) => ({ number, transactions: [{ value }] })
 
-describe('the first look', () => {
-  test('goes back ten thousand blocks, and says from when', async () => {
+describe('the first search', () => {
+  test('covers ten thousand blocks and returns their start time', async () => {
     const chain = createFakeChain({ head: 20_000n, blocks: [pay(9_999n, 1n), pay(10_001n, 2n), pay(20_000n, 3n)] })
     const state = await look(chain)
     expect(amountsOf(state)).toEqual([2n, 3n])
@@ -18,12 +18,12 @@ describe('the first look', () => {
     expect([state.ether, state.tokens]).toEqual([looked, looked])
   })
 
-  test('of a young chain: from its first block', async () => {
+  test('covers a short chain from its first block', async () => {
     const state = await look(createFakeChain({ head: 3n, blocks: [pay(1n, 1n)] }))
     expect(state).toMatchObject({ payments: [{ amount: 1n }], ether: { fromBlock: 0n, toBlock: 0n } })
   })
 
-  test('of a node that keeps little: a hundred blocks', async () => {
+  test('covers a hundred blocks if the node rejects more', async () => {
     const blocks = [pay(15_000n, 1n), { ...pay(19_950n, 2n), transfers: [{ value: 3n }] }]
     const chain = createFakeChain({ head: 20_000n, blocks, keptBlocks: 128n, logBlocks: 500n })
     const state = await look(chain)
@@ -31,15 +31,15 @@ describe('the first look', () => {
     expect(state).toMatchObject({ ether: { fromBlock: 19_900n }, tokens: { fromBlock: 19_900n } })
   })
 
-  test('asks nothing about tokens where there are none', async () => {
+  test('skips token queries without tokens', async () => {
     const chain = createFakeChain({ head: 50n, blocks: [] })
     expect((await look(chain, NOTHING_LOOKED_AT, [])).tokens).toBeNull()
     expect(chain.asked).not.toContain('eth_getLogs')
   })
 })
 
-describe('the next look', () => {
-  test('goes on where the last ended, and keeps what was found', async () => {
+describe('the next search', () => {
+  test('continues after the last block and keeps earlier payments', async () => {
     const chain = createFakeChain({ head: 20_000n, blocks: [pay(15_000n, 1n)] })
     const first = await look(chain)
     chain.head = 20_100n
@@ -51,7 +51,7 @@ describe('the next look', () => {
     expect(chain.asked.length).toBeLessThan(30)
   })
 
-  test('a block that was replaced takes its payment with it', async () => {
+  test('drops the payments of a replaced block', async () => {
     const chain = createFakeChain({ head: 20_000n, blocks: [pay(19_980n, 1n), pay(19_999n, 2n)] })
     const first = await look(chain)
     chain.blocks.pop()
@@ -60,7 +60,7 @@ describe('the next look', () => {
     expect(second.payments.map(({ blockNumber }) => blockNumber)).toEqual([19_980n, 20_000n])
   })
 
-  test('after a long pause, of a node that keeps little: there may be a gap, and the range says so', async () => {
+  test('reports a gap after a long pause if the node keeps few blocks', async () => {
     const chain = createFakeChain({ head: 20_000n, blocks: [pay(19_950n, 1n)], keptBlocks: 128n })
     const first = await look(chain)
     chain.head = 30_000n
@@ -70,7 +70,7 @@ describe('the next look', () => {
     expect(second.ether).toMatchObject({ fromBlock: 29_900n })
   })
 
-  test('on a chain that began again, nothing of the old one stays', async () => {
+  test('drops everything if the chain was reset', async () => {
     const first = await look(createFakeChain({ head: 20_000n, blocks: [pay(19_950n, 1n)] }))
     const second = await look(createFakeChain({ head: 5n, blocks: [pay(2n, 2n)] }), first)
     expect(amountsOf(second)).toEqual([2n])
@@ -79,14 +79,14 @@ describe('the next look', () => {
 })
 
 describe('a node that', () => {
-  test('refuses such questions: two of each kind are asked, and it is told', async () => {
+  test('rejects the queries gets two of each kind, and the result is refused', async () => {
     const chain = createFakeChain({ head: 20_000n, blocks: [], keptBlocks: -1n, logBlocks: 0n })
     expect(await look(chain)).toEqual({ payments: [], ether: 'refused', tokens: 'refused' })
     expect(chain.asked.filter((method) => method === 'eth_getLogs')).toHaveLength(2)
     expect(chain.asked.length).toBeLessThan(10)
   })
 
-  test('has refused is not asked again', async () => {
+  test('has rejected the queries is not queried again', async () => {
     const chain = createFakeChain({ head: 20_000n, blocks: [] })
     const refused = { payments: [], ether: 'refused', tokens: 'refused' } as const
     expect(await look(chain, refused)).toEqual(refused)
@@ -94,13 +94,13 @@ describe('a node that', () => {
   })
 
   test.each([
-    ['is away', httpFailure(), 'unreachable'],
-    ['has had enough', httpFailure(429), 'unreachable'],
-    ['fails', httpFailure(503), 'unreachable'],
-    ['forbids it', httpFailure(403), 'refused'],
-    ['does not know the method', refusal('no such method'), 'refused'],
-    ['answers nonsense', new TypeError('x'), 'refused'],
-  ])('%s: what was found stays', async (_, failure, fault) => {
+    ['being offline', httpFailure(), 'unreachable'],
+    ['limiting the rate', httpFailure(429), 'unreachable'],
+    ['failing', httpFailure(503), 'unreachable'],
+    ['forbidding the query', httpFailure(403), 'refused'],
+    ['not supporting the method', refusal('no such method'), 'refused'],
+    ['returning an invalid response', new TypeError('x'), 'refused'],
+  ])('%s keeps earlier results', async (_, failure, fault) => {
     const chain = createFakeChain({ head: 100n, blocks: [pay(50n, 1n)] })
     const first = await look(chain)
     chain.getBalance = () => Promise.reject(failure)
@@ -111,7 +111,7 @@ describe('a node that', () => {
   })
 })
 
-test('a look that is aborted says nothing', async () => {
+test('rejects when aborted', async () => {
   const chain = createFakeChain({ head: 100n, blocks: [] })
   const parameters = { address: me, tokens: [], known: NOTHING_LOOKED_AT, signal: AbortSignal.abort() }
   await expect(lookForPayments(chain, parameters)).rejects.toThrow(/abort/)

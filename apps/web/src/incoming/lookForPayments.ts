@@ -7,9 +7,9 @@ import { type LogChain, scanTransfers } from './scanTransfers.ts'
 
 export type IncomingChain = BalanceChain & LogChain & Pick<PublicClient, 'getBlockNumber'>
 
-/** A day and more of most chains. Nodes that keep less, or search less at once, refuse; all have the last hundred. */
+/** The first range covers a day or more on most chains. Some nodes reject it because they keep or search fewer blocks. */
 const RANGES = [10_000n, 100n]
-/** Blocks that may still be replaced by others. */
+/** Blocks that a reorganization may still replace. */
 const UNSETTLED_BLOCKS = 12n
 
 export type LookParameters = {
@@ -19,7 +19,7 @@ export type LookParameters = {
   signal: AbortSignal
 }
 
-/** Looks at the blocks since the last look; the first goes back as far as the node answers. Rejects only when it is aborted. */
+/** Searches the blocks since the last search. The first search goes back as far as the node allows. Rejects only when aborted. */
 export async function lookForPayments(
   chain: IncomingChain,
   { address, tokens, known, signal }: LookParameters,
@@ -70,12 +70,12 @@ type LookBackParameters = {
 type Outcome = {
   payments: readonly Incoming[]
   looked: Looked | IncomingFault
-  /** What was known of later blocks is replaced. */
+  /** Earlier results for blocks after this one are replaced. */
   scannedFrom: bigint
 }
 
 async function lookBack(chain: IncomingChain, { head, looked, scan, signal }: LookBackParameters): Promise<Outcome> {
-  // It would refuse again and again.
+  // The node would reject the query again.
   if (looked === 'refused') return { payments: [], looked, scannedFrom: head }
   const last = looked !== null && typeof looked === 'object' && looked.toBlock <= head ? looked : null
   const starts = RANGES.map((range) => (head > range ? head - range : 0n))
@@ -94,7 +94,7 @@ async function lookBack(chain: IncomingChain, { head, looked, scan, signal }: Lo
     } catch (error) {
       signal.throwIfAborted()
       fault = toFault(error)
-      // A node that is away is away for a smaller question too.
+      // If the node is unreachable, a smaller range fails too.
       if (fault === 'unreachable') break
     }
   }

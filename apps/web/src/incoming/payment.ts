@@ -1,13 +1,13 @@
 import type { Hex } from '@countersign/sdk'
 import type { Token } from '../config.ts'
 
-/** What an address was paid. */
+/** An incoming payment. */
 export type Incoming = {
-  /** One for each payment. */
+  /** Unique for each payment. */
   key: string
-  /** Null where a contract paid: the chain then names no payer. */
+  /** Null if a contract paid, because the chain then names no sender. */
   from: Hex | null
-  /** Of the transaction; null where it cannot be told which it was. */
+  /** Null if the transaction is unknown. */
   txHash: Hex | null
   amount: bigint
   /** Null for ether. */
@@ -17,10 +17,9 @@ export type Incoming = {
   time: string
 }
 
-/** What a look at the chain found. */
 export type Found = {
   payments: Incoming[]
-  /** The blocks after this one were looked at. */
+  /** Blocks after this one were searched. */
   fromBlock: bigint
 }
 
@@ -28,17 +27,16 @@ export function toTime(timestamp: bigint): string {
   return new Date(Number(timestamp) * 1000).toISOString()
 }
 
-/** The blocks after `fromBlock` were looked at. Those after `toBlock` too, but they may still be replaced. */
+/** The searched range: blocks after `fromBlock`. Blocks after `toBlock` are searched again, because they may still be replaced. */
 export type Looked = { fromBlock: bigint; toBlock: bigint /** ISO 8601, of `fromBlock`. */; since: string }
 
-/** Why there is no telling: the node does not answer such questions, or not at all. */
+/** `refused`: the node rejects the query. `unreachable`: the node doesn't respond. */
 export type IncomingFault = 'refused' | 'unreachable'
 
-/** What is known of the payments to an address. */
 export type IncomingState = {
   payments: readonly Incoming[]
   ether: Looked | IncomingFault | null
-  /** Null too where there are no tokens. */
+  /** Also null without tokens. */
   tokens: Looked | IncomingFault | null
 }
 

@@ -11,14 +11,14 @@ async function scan(blocks: FakeBlock[], { fromBlock = 0n, toBlock = 10_000n } =
 }
 
 describe('scanBalance', () => {
-  test('an account at rest takes four questions, and no block is read', async () => {
+  test('needs four queries and no block for an idle account', async () => {
     const { payments, fromBlock, asked } = await scan([{ number: 20_000n, transactions: [{ value: 1n }] }])
     expect([payments, fromBlock]).toEqual([[], 0n])
     expect(asked).toHaveLength(4)
     expect(asked).not.toContain('eth_getBlockByNumber')
   })
 
-  test('finds each payment, newest first, and reads only the blocks that have one', async () => {
+  test('finds each payment, newest first, and reads only the blocks with payments', async () => {
     const { payments, fromBlock, asked } = await scan([
       { number: 1n, transactions: [{ value: 5n }, { value: 6n }] },
       { number: 10_000n, transactions: [{ value: 7n, from: `0x${'cd'.repeat(20)}` }] },
@@ -35,7 +35,7 @@ describe('scanBalance', () => {
     expect(asked.length).toBeLessThan(70)
   })
 
-  test('what came in and went out again is found, though the balance is what it was', async () => {
+  test('finds a payment that was spent again, although the balance is unchanged', async () => {
     const { payments } = await scan([
       { number: 40n, transactions: [{ value: 50_000n }] },
       { number: 60n, transactions: [{ from: me, to: friend, value: 29_000n }] },
@@ -43,7 +43,7 @@ describe('scanBalance', () => {
     expect(payments).toMatchObject([{ blockNumber: 40n, amount: 50_000n }])
   })
 
-  test('what a contract paid has no payer', async () => {
+  test('returns no sender if a contract paid', async () => {
     const { payments } = await scan([{ number: 9n, inner: 3n, transactions: [{ value: 2n }] }])
     expect(payments).toMatchObject([
       { amount: 2n, from: friend },
@@ -53,19 +53,19 @@ describe('scanBalance', () => {
 
   test.each<[string, FakeBlock]>([
     ['a payment that failed', { number: 9n, transactions: [{ value: 5n, hasFailed: true }], inner: -1n }],
-    ['a payment to oneself', { number: 9n, transactions: [{ from: me, to: me, value: 5n }] }],
-    ['an own payment', { number: 9n, transactions: [{ from: me, to: friend, value: 5n }] }],
+    ['a payment to itself', { number: 9n, transactions: [{ from: me, to: me, value: 5n }] }],
+    ['an outgoing payment', { number: 9n, transactions: [{ from: me, to: friend, value: 5n }] }],
     [
       'what came back from an own call',
       { number: 9n, transactions: [{ from: me, to: friend, value: 0n }], inner: 99_000n },
     ],
-    ['a payment of nothing', { number: 9n, transactions: [{ value: 0n }], inner: -1n }],
-    ['a payment to somebody else', { number: 9n, transactions: [{ to: friend, value: 5n }], inner: -1n }],
-  ])('%s is not shown', async (_, block) => {
+    ['an empty payment', { number: 9n, transactions: [{ value: 0n }], inner: -1n }],
+    ['a payment to another address', { number: 9n, transactions: [{ to: friend, value: 5n }], inner: -1n }],
+  ])('ignores %s', async (_, block) => {
     expect((await scan([block])).payments).toEqual([])
   })
 
-  test('a busy account: the questions are bounded, and what was looked at has no gap', async () => {
+  test('limits the queries for a busy account and leaves no gap in the searched range', async () => {
     const blocks = Array.from({ length: 200 }, (_, index) => ({
       number: BigInt(index * 50 + 1),
       transactions: [{ value: BigInt(index + 1) }],
@@ -77,11 +77,11 @@ describe('scanBalance', () => {
     expect(payments.map(({ blockNumber }) => blockNumber)).toEqual(covered.toReversed())
   })
 
-  test('an empty range asks nothing', async () => {
+  test('sends no queries for an empty range', async () => {
     expect(await scan([], { fromBlock: 7n, toBlock: 7n })).toEqual({ payments: [], fromBlock: 7n, asked: [] })
   })
 
-  test('ends when it is aborted', async () => {
+  test('stops when aborted', async () => {
     const chain = createFakeChain({ head: 100n, blocks: [{ number: 50n, transactions: [{ value: 1n }] }] })
     const controller = new AbortController()
     const { getBalance } = chain

@@ -8,12 +8,12 @@ export type ScanParameters = { address: Hex; fromBlock: bigint; toBlock: bigint;
 
 type State = { balance: bigint; nonce: number }
 
-/** So many small questions at most, each for an account at a block. An account at rest takes four, whatever the range. */
+/** Maximum number of queries for one account at one block. An idle account needs four, whatever the range. */
 const MAX_QUESTIONS = 120
 
 /**
- * Finds payments of ether by halving: where balance and nonce are the same at two blocks, nothing was paid between them, and no
- * block in between is read. Newest first, so that what was looked at has no gap when the questions are used up.
+ * Finds ether payments by bisection: if balance and nonce are equal at two blocks, the blocks between have no payments and aren't read.
+ * Searches the newest blocks first, so that the searched range has no gap when the limit is reached.
  */
 export async function scanBalance(chain: BalanceChain, parameters: ScanParameters): Promise<Found> {
   const { address, fromBlock, toBlock, signal } = parameters
@@ -58,7 +58,7 @@ export async function scanBalance(chain: BalanceChain, parameters: ScanParameter
 
 type BlockParameters = { address: Hex; blockNumber: bigint; gain: bigint }
 
-/** The payments to an address in a block after which it has `gain` more than before. */
+/** Returns the payments in a block that increased the balance by `gain`. */
 async function readBlock(chain: BalanceChain, { address, blockNumber, gain }: BlockParameters): Promise<Incoming[]> {
   const { transactions, timestamp } = await chain.getBlock({ blockNumber, includeTransactions: true })
   const isOurs = (other: Hex | null) => other !== null && isAddressEqual(other, address)
@@ -72,7 +72,7 @@ async function readBlock(chain: BalanceChain, { address, blockNumber, gain }: Bl
     rest -= value
     payments.push({ key: hash, from, txHash: hash, amount: value, token: null, blockNumber, time })
   }
-  // With a payment of its own in the block, a gain could as well be what came back from it.
+  // If the address also sent a transaction in this block, the gain may be a refund from it.
   if (rest > 0n && !transactions.some(({ from }) => isOurs(from))) {
     const key = `block ${blockNumber}`
     payments.push({ key, from: null, txHash: null, amount: rest, token: null, blockNumber, time })

@@ -10,7 +10,7 @@ async function scan(blocks: FakeBlock[]) {
   return { ...found, asked: chain.asked }
 }
 
-test('finds payments of the listed tokens, newest first, and asks for the time of a block once', async () => {
+test('finds payments of listed tokens, newest first, and queries each block’s time once', async () => {
   const { payments, fromBlock, asked } = await scan([
     { number: 6n, transfers: [{ value: 1n }, { value: 2n }] },
     { number: 1000n, transfers: [{ value: 3n }] },
@@ -27,11 +27,11 @@ test.each<[string, FakeBlock]>([
   ['a payment of nothing, as imitators of addresses send', { number: 9n, transfers: [{ value: 0n }] }],
   ['a payment to oneself', { number: 9n, transfers: [{ value: 1n, from: me }] }],
   ['a payment to somebody else', { number: 9n, transfers: [{ value: 1n, to: friend }] }],
-])('%s is not shown', async (_, block) => {
+])('ignores %s', async (_, block) => {
   expect((await scan([block])).payments).toEqual([])
 })
 
-test('of many the newest, whole blocks of them, and the range says so', async () => {
+test('returns only the newest payments, in whole blocks, and a shorter range', async () => {
   const blocks = Array.from({ length: 30 }, (_, index) => ({
     number: BigInt(100 + index),
     transfers: [{ value: 1n }, { value: 2n }],

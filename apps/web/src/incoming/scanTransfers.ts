@@ -15,10 +15,10 @@ const TRANSFER = {
   ],
 } as const
 
-/** The times of so many are asked for. */
+/** Each needs the time of its block. */
 const MAX_TRANSFERS = 20
 
-/** Finds payments of tokens by their logs, the newest of them. Of other contracts than the listed ones no log is believed. */
+/** Finds token payments by their logs and returns the newest. Only logs of configured tokens count. */
 export async function scanTransfers(
   chain: LogChain,
   { address, tokens, fromBlock, toBlock, signal }: ScanParameters & { tokens: readonly Token[] },
@@ -36,13 +36,12 @@ export async function scanTransfers(
     const token = tokens.find((one) => isAddressEqual(one.address, log.address))
     const { from, to, value: amount } = log.args
     const isPayment = isAddressEqual(to, address) && !isAddressEqual(from, address)
-    // Anybody can have a token tell of a payment of nothing, from an address that looks like a known one.
+    // Anyone can emit a zero-value transfer from an address that resembles a known one.
     if (token === undefined || !isPayment || amount === 0n) return []
     const { transactionHash: txHash, logIndex, blockNumber } = log
     return [{ key: `${txHash} ${logIndex}`, from, txHash, amount, token, blockNumber }]
   })
   const newest = found.toSorted((left, right) => Number(right.blockNumber - left.blockNumber))
-  // A block is shown whole or not at all.
   const cut = newest[MAX_TRANSFERS]?.blockNumber
   const shown = cut === undefined ? newest : newest.filter(({ blockNumber }) => blockNumber > cut)
   const times = new Map<bigint, string>()

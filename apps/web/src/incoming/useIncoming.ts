@@ -6,24 +6,24 @@ import { type SessionKind, useSession } from '../wallet/session.ts'
 import { type IncomingState, NOTHING_LOOKED_AT } from './payment.ts'
 
 export type IncomingPayments = IncomingState & {
-  /** Looks for new ones now. */
+  /** Searches now. */
   look: () => void
-  /** Asks a node again that refused. */
+  /** Queries the node again after it rejected a query. */
   retry: () => void
 }
 
-/** Above the pages, so that a visitor who comes back does not have the node asked for the same blocks again. */
+/** Outlives the page, so that a returning visitor doesn't repeat the search. */
 const LOOKED_FOR: SessionKind<IncomingState> = { initial: NOTHING_LOOKED_AT }
 const INTERVAL_MS = 30_000
 
-/** The payments to a wallet, looked for while the page is seen. `onFound` is for those that came in meanwhile. */
+/** Searches for payments to the wallet while the page is visible. Calls `onFound` for new payments. */
 export function useIncoming({ address, onFound }: { address: Hex; onFound: () => void }): IncomingPayments {
   const { client } = useService()
   const tokens = useTokens()
   const [state, session] = useSession(LOOKED_FOR, address)
   const run = useCallback(
     async (signal: AbortSignal) => {
-      // Not needed for the page to be shown.
+      // Loaded later, because the page doesn't need it to render.
       const { lookForPayments } = await import('./lookForPayments.ts')
       const known = session.get()
       const found = await lookForPayments(client.publicClient, { address, tokens, known, signal })

@@ -37,7 +37,7 @@ let network: FakeNetwork
 beforeEach(() => {
   network = createFakeNetwork(signed)
   node = createFakeNode({ wallet })
-  // The manifest's contract begins at block 7.
+  // The manifest's contract starts at block 7.
   node.rest(7)
   // A service without a log.
   network.routes.push([rpcUrl, node.answer], [`${apiBaseUrl}/log`, () => json({ logs: [] })])
@@ -59,7 +59,7 @@ function open(change: WebConfig = toConfig(signed)) {
   )
 }
 
-test('the browser counts the proofs of a wallet when it is asked to, and says what no chain shows', async () => {
+test('counts the wallet’s proofs on request and states the limits of the check', async () => {
   const screen = await open()
   expect(node.asked).toEqual([])
   await screen.getByRole('button', { name: 'Check all transactions' }).click()
@@ -69,7 +69,7 @@ test('the browser counts the proofs of a wallet when it is asked to, and says wh
   await expect.element(screen.getByText(/signed messages and typed data/)).toBeVisible()
 })
 
-test('a transaction without a receipt is an alarm, also in a second look', async () => {
+test('raises an alarm for a transaction without a receipt, also in a second check', async () => {
   const screen = await open()
   await screen.getByRole('button', { name: 'Check all transactions' }).click()
   await expect.element(screen.getByText(/complete up to nonce 1/)).toBeVisible()
@@ -80,7 +80,7 @@ test('a transaction without a receipt is an alarm, also in a second look', async
   await expect.element(screen.getByText(new RegExp(foreign.hash))).toBeVisible()
 })
 
-test('the card asks the witnesses that the site names about a log that the service does not show', async () => {
+test('asks the site’s witnesses about a log that the service hides', async () => {
   const spare = 'log.example/enclave-b'
   const setting = { origins: [origin, spare], witnesses: history.witnesses, quorum: 2 }
   const signing = await issueGoldenV2({ ...plain, signedAt, log: { origin }, settings: { log: setting } })
@@ -108,7 +108,7 @@ test('the card asks the witnesses that the site names about a log that the servi
   await expect.element(screen.getByText(/complete up to size 2 and nonce 1/)).toBeVisible()
 })
 
-test('a node that does not answer shows nothing as complete', async () => {
+test('reports nothing as complete if the node fails', async () => {
   node.lie = (method) => (method === 'eth_getLogs' ? new Error('block range is too wide') : undefined)
   const screen = await open()
   await screen.getByRole('button', { name: 'Check all transactions' }).click()
@@ -116,7 +116,7 @@ test('a node that does not answer shows nothing as complete', async () => {
   expect(screen.container.textContent).not.toContain('complete up to')
 })
 
-test('a site that names no contract does not offer the check', async () => {
+test('hides the check if the site has no contract', async () => {
   const { attestations: _, ...config } = toConfig(signed)
   const screen = await render(
     <ConfigContext value={config}>

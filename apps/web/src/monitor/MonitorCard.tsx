@@ -4,13 +4,13 @@ import { useConfig } from '../config.ts'
 import { Button } from '../ui/Button.tsx'
 import { createLazyPart } from '../ui/createLazyPart.tsx'
 
-/** Brings the verifier with it, so that it is fetched only for those who ask. */
+/** Includes the verifier, so it's loaded only on request. */
 const MonitorResult = createLazyPart(
   () => import('./MonitorResult.tsx').then((module) => module.MonitorResult),
   <p role="status">Loading the verifier…</p>,
 )
 
-/** Whether all that this wallet has on the chain has a proof, checked by this browser. */
+/** Checks in the browser that every transaction of the wallet has a proof. */
 export function MonitorCard({ address }: { address: Hex }) {
   const { attestations } = useConfig()
   const [isAsked, setIsAsked] = useState(false)

@@ -26,7 +26,7 @@ const LOOKING: State = { phase: 'looking', judged: 0, of: 0 }
 
 const TONES = { alarm: 'bad', 'not-listed': 'warning', gap: 'warning', complete: 'good' } as const
 
-/** Looks at once, and again when it is asked to; what was accepted is not judged a second time. */
+/** Checks once when shown, and again on request. Accepted receipts aren't checked a second time. */
 export function MonitorResult({ address }: { address: Hex }) {
   const config = useConfig()
   const [memory] = useState(createMonitorMemory)
@@ -97,14 +97,14 @@ function ReportView({ report }: { report: MonitorReport }) {
   )
 }
 
-/** In one look; the next goes on from there. */
+/** Per run. The next run continues after them. */
 const MAX_RECEIPTS = 50
-/** Of some 90 bytes each, tiles with them: a log that is larger is for the command line. */
+/** About 90 bytes each, plus tiles. Larger logs need the command line. */
 const MAX_LOG_ENTRIES = 100_000
 
 type CheckWalletDeps = Pick<MonitorDeps, 'memory' | 'logs' | 'onProgress'> & { config: WebConfig }
 
-/** Looks at a wallet with the anchors and nodes of this site. */
+/** Checks a wallet with the site's anchors and nodes. */
 async function checkWallet({ config, ...deps }: CheckWalletDeps, address: Hex): Promise<MonitorReport> {
   const { trust, fault } = readOperatorTrust(config)
   const { manifest, node, allowMock, tcbStatuses } = trust
@@ -116,7 +116,7 @@ async function checkWallet({ config, ...deps }: CheckWalletDeps, address: Hex): 
       fault ? { details: fault } : {},
     )
   }
-  // A site of a well-known chain need not name a node of it; that of the contract may be one.
+  // A site of a well-known chain may omit its node. The contract's node may be on the same chain.
   const rpc = config.rpcUrl ?? (node.chainId === config.chainId ? node.rpcUrl : undefined)
   if (rpc === undefined)
     throw new VerifierError('invalid_arguments', 'this site’s configuration has no node for the wallet’s chain')

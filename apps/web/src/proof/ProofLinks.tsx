@@ -7,7 +7,7 @@ import { toGateways } from '../report/toCommand.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Fold } from '../ui/Fold.tsx'
 
-/** What the hash is of. Nothing but a transaction has a place of its own on a chain. */
+/** Only transactions have a page in a block explorer. */
 const TITLES = {
   transaction: 'Transaction',
   authorization: 'Authorization',
@@ -15,7 +15,6 @@ const TITLES = {
   address: 'Statement hash',
 } as const
 
-/** Where everything lies, for readers who want to look for themselves. */
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {
   const { kind = 'transaction', txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
   const { attestations } = config
@@ -54,7 +53,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
   )
 }
 
-/** Within a sentence: a name in capitals keeps them. */
+/** Lower-cases the first letter for use within a sentence. */
 const toWithin = (title: string) => `${title.charAt(0).toLowerCase()}${title.slice(1)}`
 
 function LinkedFact(props: {

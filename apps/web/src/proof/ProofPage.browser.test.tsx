@@ -25,7 +25,7 @@ const logged = await issueGoldenV2({ log: {} })
 const honest = toProof(issue)
 const proofUrl = `${apiBaseUrl}/proof/`
 
-/** Of the header and footer that the app has around its pages. */
+/** The height of the app's header and footer. */
 const SHELL_HEIGHT = 250
 
 const WarmWorker = createWarmWorker()
@@ -55,15 +55,14 @@ const openParts = () =>
 const open = (name: string) => page.getByRole('heading', { name }).click()
 
 describe('a complete proof', () => {
-  test('is drawn, verified by the browser, and marked as MOCK', async () => {
+  test('is shown, verified by the browser and marked MOCK', async () => {
     await show()
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
-    // Asked for once, and the copy in the answer is not what is verified.
+    // Fetched once. The copy in the response isn't the one that is verified.
     expect(network.requests.filter((entry) => entry.includes('/proof/'))).toHaveLength(1)
     expect(network.requests.some((entry) => entry.includes(`/ipfs/${issue.cid}`))).toBe(true)
     await expect.element(page.getByText(/simulated\. It proves nothing about hardware/)).toBeVisible()
     expect(document.body.textContent).not.toMatch(/genuine|Intel SGX Root CA/i)
-    // The anchors are the operator's.
     expect(document.body.textContent).not.toMatch(/you (?:trust|name)|your anchors/i)
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
     expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(27)
@@ -84,7 +83,7 @@ describe('a complete proof', () => {
     expect(document.querySelector('.command')?.textContent).toContain(`npm run verify -- ${slug} --api ${apiBaseUrl}`)
   })
 
-  test('that is in a log says which entry of which log, and who cosigned; one that is in none says what that leaves open', async () => {
+  test('shows the log entry and its cosigners, or that there is no log', async () => {
     vi.stubGlobal('fetch', createFakeNetwork(logged).fetch)
     const page = await show(toConfig(logged))
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
@@ -105,7 +104,7 @@ describe('a complete proof', () => {
     ])
   })
 
-  test('links lead to gateway and explorer, and the bytes can be saved', async () => {
+  test('links to gateway and explorer and offers the bytes as downloads', async () => {
     await show()
     await heading('Download the evidence').toBeVisible()
     const links = [...document.querySelectorAll('a')]
@@ -127,7 +126,7 @@ describe('a complete proof', () => {
     expect(toCid(new Uint8Array(bytes))).toBe(issue.cid)
   })
 
-  test('without leave for mock evidence it is not verified, and it says why', async () => {
+  test('is not verified if mock evidence isn’t allowed, and says why', async () => {
     await show({ allowMock: false })
     await heading('Not verified: MOCK evidence').toBeVisible()
     expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
@@ -139,15 +138,15 @@ describe('a complete proof', () => {
     expect(lies()).toEqual(['kmsQuoteVerified'])
   })
 
-  test('anchors that cannot be read are told, and not used', async () => {
+  test('shows and ignores invalid anchors', async () => {
     await show({ trust: { ...(toConfig(issue).trust as object), entropyKey: [] } })
     await expect.element(page.getByText(/entropyKey: unknown member/)).toBeVisible()
     await heading('Not verified: MOCK evidence').toBeVisible()
   })
 })
 
-describe('a service that lies is told so, claim by claim', () => {
-  test('a changed copy of the receipt', async () => {
+describe('a service with false claims', () => {
+  test('reports a changed copy of the receipt', async () => {
     say({ receipt: other.receipt })
     await show()
     await heading('Not verified: the service says something false about this receipt').toBeVisible()
@@ -156,8 +155,8 @@ describe('a service that lies is told so, claim by claim', () => {
   })
 })
 
-describe('where there is nothing to verify', () => {
-  test('an unknown slug, without asking again', async () => {
+describe('without a receipt', () => {
+  test('reports an unknown slug and doesn’t retry', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     network.routes.push([proofUrl, () => json({ code: 'proof_not_found', title: 'there is no such proof' }, 404)])
     await show()
@@ -166,7 +165,7 @@ describe('where there is nothing to verify', () => {
     expect(network.requests).toHaveLength(1)
   })
 
-  test('the network is down, and comes back', async () => {
+  test('recovers when the network comes back', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     let isDown = true
     network.routes.push([
@@ -184,7 +183,7 @@ describe('where there is nothing to verify', () => {
     expect(page.getByRole('alert').elements()).toHaveLength(0)
   })
 
-  test('the bytes of another receipt: there is no verdict, and a way to try again', async () => {
+  test('shows no verdict for the bytes of another receipt and offers a retry', async () => {
     const isBad = { current: true }
     const route = async () => (isBad.current ? new Response(other.bytes) : new Response(issue.bytes))
     network.routes.push([`${gatewayUrl}/ipfs/${issue.cid}`, route], [`${apiBaseUrl}/ipfs/${issue.cid}`, route])
@@ -197,7 +196,7 @@ describe('where there is nothing to verify', () => {
   })
 })
 
-test('steps are shown as they finish, in groups that are there from the start, before there is a verdict', async () => {
+test('shows steps as they finish, in fixed groups, before the verdict', async () => {
   const late = Promise.withResolvers<void>()
   network.routes.push([
     rpcUrl,
@@ -220,7 +219,7 @@ test('steps are shown as they finish, in groups that are there from the start, b
   expect(document.querySelector('[data-running-step]')).toBeNull()
 })
 
-test('a proof on its way is followed until it is complete, and verified again with its event', async () => {
+test('polls a pending proof until it is complete, then verifies its event', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const life: Partial<ProofPayload>[] = [
     {
@@ -258,7 +257,7 @@ test('a proof on its way is followed until it is complete, and verified again wi
   expect(network.requests).toHaveLength(asked)
 })
 
-test('what is written into the form of an opening stays there when the proof becomes complete', async () => {
+test('keeps the opening form’s text when the proof completes', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   let status: ProofPayload['status'] = 'pending_onchain'
   network.routes.push([proofUrl, () => json({ ...honest, kind: 'off-chain', status })])
@@ -274,7 +273,7 @@ test('what is written into the form of an opening stays there when the proof bec
   await expect.element(field).toHaveValue('half an opening')
 })
 
-test('a service that changes its answer every time does not keep the verification from its end', async () => {
+test('finishes verifying even if every response of the service differs', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const late = Promise.withResolvers<void>()
   const cidUrl = `${gatewayUrl}/ipfs/${issue.cid}`
@@ -302,7 +301,7 @@ test('a service that changes its answer every time does not keep the verificatio
   await vi.waitFor(() => expect(asked()).toHaveLength(1), PATIENCE)
   for (const count of [2, 3]) {
     await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
-    // On a slow machine waiting itself has advanced the timers far enough for one more.
+    // On a slow machine, the wait itself may advance the timers enough for another poll.
     await vi.waitFor(() => expect(answers).toBeGreaterThanOrEqual(count), PATIENCE)
   }
   late.resolve()
@@ -311,7 +310,7 @@ test('a service that changes its answer every time does not keep the verificatio
   expect(asked()).toHaveLength(1)
 })
 
-test('the visitor’s own anchors replace the operator’s, from the keyboard', async () => {
+test('replaces the operator’s anchors with the visitor’s, by keyboard', async () => {
   await show()
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   expect(statusOf('measurement')).toBe('pass')
@@ -331,7 +330,7 @@ test('the visitor’s own anchors replace the operator’s, from the keyboard', 
   expect(document.querySelector('.command')?.textContent).toContain(`--config-hash ${'12'.repeat(32)}`)
 })
 
-test('the page has the verdict first, then what was signed, then the checks, and the service’s own word last', async () => {
+test('shows the verdict first, then what was signed, then the checks, and the service’s claims last', async () => {
   await show()
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   expect([...document.querySelectorAll('h2')].map(({ textContent }) => textContent)).toEqual([
@@ -353,7 +352,7 @@ test('the page has the verdict first, then what was signed, then the checks, and
   await expect.element(status, PATIENCE).toBeInTheDocument()
 })
 
-test('closed, the page is at most two screens of a phone high, and nothing is wider than the screen, nor at 320 pixels', async () => {
+test('is at most two phone screens high when folded, and never wider than the screen, also at 320 pixels', async () => {
   await page.viewport(390, 844)
   await show()
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
@@ -366,7 +365,7 @@ test('closed, the page is at most two screens of a phone high, and nothing is wi
   await page.viewport(414, 896)
 })
 
-test('axe finds nothing serious, with a failure and with all parts open', async () => {
+test('has no serious axe violations, with a failure and with all parts open', async () => {
   network.rpc.eth_getLogs = []
   await show()
   await heading('Not verified').toBeVisible()

@@ -18,7 +18,7 @@ import { ProofLinks } from './ProofLinks.tsx'
 import { ServiceWord } from './ServiceWord.tsx'
 import { useProof } from './useProof.ts'
 
-/** `/proof/:slug`: where a proof is, and what the visitor's own browser finds when it verifies it. */
+/** `/proof/:slug`: shows a proof's status and verifies it in the visitor's browser. */
 export function ProofPage({ slug }: { slug: string }) {
   const config = useConfig()
   const anchors = useAnchors(config)
@@ -41,7 +41,7 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
   const [round, setRound] = useState(0)
   const [opening, setOpening] = useState<Uint8Array | undefined>(undefined)
   const { ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status } = proof
-  // Keyed on what the verification looks at: a service that changes anything else in every answer must not restart it for ever.
+  // Keyed on the verifier's inputs, so that a service that changes other members in every response can't restart it forever.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the members above stand for the proof, and a new round asks again
   const request = useMemo(() => {
     if (proof.ipfsCid === null) return undefined
@@ -50,7 +50,7 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
   }, [ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status, apiBaseUrl, trust, config, opening, round])
   const state = useVerification(request)
   const outcome = state.phase === 'done' ? state.outcome : undefined
-  // By the service's word too: while the page verifies once more, the form stays, with the file that was chosen.
+  // Also if only the service says so, so that the form and its file stay during another verification.
   const canBeOpened = opening !== undefined || proof.kind === 'off-chain' || canOpen(outcome?.receipt)
   return (
     <>
@@ -102,7 +102,7 @@ function ProofFailure(props: { error: VerifierError; isPolling: boolean; onRetry
   )
 }
 
-/** Hands on the address of a proof: through what the device shares with, and where there is none, by the clipboard. */
+/** Shares a proof's link with the device's share sheet, or copies it. */
 export function ShareLink({ url }: { url: string }) {
   const [canShare, setCanShare] = useState(typeof navigator.share === 'function')
 
@@ -110,7 +110,7 @@ export function ShareLink({ url }: { url: string }) {
     try {
       await navigator.share({ title: 'Proof of a signature', url })
     } catch (error) {
-      // Whoever closes the sheet has changed their mind; all else is a device that cannot.
+      // The user closed the sheet. Any other error means that the device can't share.
       if (!(error instanceof DOMException && error.name === 'AbortError')) setCanShare(false)
     }
   }

@@ -5,12 +5,12 @@ import { Fold } from '../ui/Fold.tsx'
 import { proofStatusWords } from '../words/proofStatus.ts'
 import type { VerificationState } from '../worker/useVerification.ts'
 
-/** What the service itself says of a proof, after all that was checked. It opens where a claim is false, or something is still to come. */
+/** Shows the service's claims, last. Opens if a claim is false or the proof is pending. */
 export function ServiceWord(props: { proof: ProofPayload; state: VerificationState; isPolling: boolean }) {
   const { proof, state, isPolling } = props
   const claims = toClaims(state, proof)
   const lies = findLies(claims).length
-  // Without a receipt nearly all is open, which is not worth a list.
+  // Without a receipt, almost every claim would be unchecked.
   const areClaimsShown = lies > 0 || (claims.length > 0 && state.phase === 'done')
   const { label } = proofStatusWords[proof.status]
   return (
@@ -49,7 +49,7 @@ const tones: Record<StageState, string> = {
   never: '',
 }
 
-/** The life of a proof as a picture: four stations, and where it is. */
+/** Shows the four stages of publication. */
 function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: boolean }) {
   const { meaning } = proofStatusWords[status]
   return (
@@ -132,7 +132,6 @@ const otherwise: Record<StageState, string> = {
   never: 'Skipped because an earlier step failed.',
 }
 
-/** The life of a proof, as the service tells it. */
 export function toStages(status: ProofStatus): Stage[] {
   return stages.map(({ id, title, texts }, index) => {
     const state = states[status][index] ?? 'waiting'

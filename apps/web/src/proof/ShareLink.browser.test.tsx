@@ -12,7 +12,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-test('a link is shared as the device shares, and stays offered where the visitor changes their mind', async () => {
+test('shares a link with the device’s share sheet and keeps offering it after a cancel', async () => {
   const share = vi.fn().mockRejectedValueOnce(new DOMException('closed', 'AbortError')).mockResolvedValue(undefined)
   setShare(share)
   await render(<ShareLink url={url} />)
@@ -25,7 +25,7 @@ test('a link is shared as the device shares, and stays offered where the visitor
 test.each([
   ['that shares nothing', undefined],
   ['that refuses to share', () => Promise.reject(new DOMException('no', 'NotAllowedError'))],
-])('a link is copied on a device %s', async (_name, share) => {
+])('copies the link on a device %s', async (_name, share) => {
   setShare(share)
   const writeText = vi.spyOn(navigator.clipboard, 'writeText').mockResolvedValue()
   await render(<ShareLink url={url} />)

@@ -2,7 +2,7 @@ import { proofStatuses } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { toStages } from './ServiceWord.tsx'
 
-test('each status is one picture (specification §3)', () => {
+test('shows the stages of each status (specification §3)', () => {
   const pictures = Object.fromEntries(
     proofStatuses.map((status) => [
       status,

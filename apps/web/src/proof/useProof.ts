@@ -6,18 +6,18 @@ import { fetchBytes } from '../worker/pageFetch.ts'
 export type ProofState = {
   proof: ProofPayload | undefined
   error: VerifierError | undefined
-  /** Whether it will be asked again without anybody's doing. */
+  /** Whether the page polls again on its own. */
   isPolling: boolean
 }
 
-/** After the previous answer, as in the SDK. */
+/** After the previous response, as in the SDK. */
 export const POLL_INTERVAL_MS = 4000
 
 const ASKING: ProofState = { proof: undefined, error: undefined, isPolling: true }
 
 /**
- * Follows a proof, as the SDK's `useAttestation` does, but for strangers: it asks nothing about a session, takes answers
- * that contradict themselves, and stops where asking again is of no use.
+ * Polls a proof like the SDK's `useAttestation`, but for visitors without a session. It accepts contradictory responses and stops after
+ * a final error.
  */
 export function useProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: string }) {
   const [round, setRound] = useState(0)
@@ -31,7 +31,7 @@ export function useProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: strin
     let proof: ProofPayload | undefined
 
     async function poll() {
-      // React mounts twice in development, at once: what was stopped by then asks nothing.
+      // In development, React mounts twice and stops the first mount before it polls.
       if (!isCurrent) return
       let error: VerifierError | undefined
       try {
@@ -56,12 +56,12 @@ export function useProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: strin
   return { ...state, retry: () => setRound((previous) => previous + 1) }
 }
 
-/** The service answered, and will answer the same: there is no such proof, or it is no such service. */
+/** A retry would get the same response: the proof doesn't exist, or the URL isn't the service's. */
 function isFinal({ status }: VerifierError): boolean {
   return status === 404 || status === 200
 }
 
-/** A poll that brings nothing new gives the same object, so that nothing is verified again. */
+/** Returns the same object for an unchanged proof, so that nothing is verified again. */
 function keepIfSame(previous: ProofPayload | undefined, next: ProofPayload): ProofPayload {
   return previous !== undefined && JSON.stringify(previous) === JSON.stringify(next) ? previous : next
 }

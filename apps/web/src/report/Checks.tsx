@@ -10,13 +10,13 @@ import {
 import { findWorst, type Mark, StatusMark, toMark } from './StatusMark.tsx'
 
 type ChecksProps = {
-  /** While they run, those that have finished. */
+  /** While the checks run, the finished ones. */
   steps: readonly VerifierStep[]
-  /** Undefined while they run: what a step means is said once all are judged. */
+  /** Undefined while the checks run. Explanations appear at the end. */
   context: StepContext | undefined
 }
 
-/** Every check, in six groups. A group opens by itself where something failed. */
+/** Every check, in six groups. Groups with failures are open. */
 export function Checks({ steps, context }: ChecksProps) {
   return (
     <section className="card checks" aria-labelledby="checks-title" aria-busy={context === undefined}>
@@ -36,7 +36,7 @@ function Group(props: { group: StepGroup; context: StepContext | undefined; isMo
   const { title, steps } = group
   const marks = steps.map((step) => toMark(step, { isMock }))
   const mark = findWorst(steps, { isMock })
-  // What was not reached after a failure has no steps.
+  // Groups that weren't reached after a failure have no steps.
   if (mark === undefined && context !== undefined) return null
   return (
     <details className="check-group" open={mark === 'fail'} data-group={title} data-mark={mark}>

@@ -9,7 +9,7 @@ const marks: Record<Claim['verdict'], [Mark, string]> = {
   open: ['skip', 'Not checked'],
 }
 
-/** What the service says, and whether it is so. False claims stand out; the others are there for those who ask. */
+/** Shows the service's claims and their results. False claims are always visible, the others in a fold. */
 export function ClaimList({ claims }: { claims: readonly Claim[] }) {
   const lies = claims.filter(({ verdict }) => verdict === 'false')
   const others = claims.filter(({ verdict }) => verdict !== 'false')
@@ -59,10 +59,7 @@ function Claims({ claims }: { claims: readonly Claim[] }) {
   )
 }
 
-/**
- * What the service says, held against what was found. Of the latest answer, which may have changed since the verification began.
- * Where there is no receipt, it can still contradict itself.
- */
+/** Compares the service's latest response with the verifier's results. Without a receipt, claims can still contradict each other. */
 export function toClaims(state: VerificationState, proof: ProofPayload | undefined): readonly Claim[] {
   if (proof === undefined || state.phase === 'running') return []
   return compareClaims(proof, state.phase === 'done' ? state.outcome : undefined)

@@ -5,12 +5,12 @@ import { CopyButton } from '../ui/CopyButton.tsx'
 import { Fold } from '../ui/Fold.tsx'
 import { type CommandSubject, toCommand } from './toCommand.ts'
 
-/** This page comes from the operator whom it judges. What to do about that. */
+/** Shows the command for an independent check, because this page comes from the operator. */
 export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick<Anchors, 'trust' | 'source'> }) {
   const { subject, anchors } = props
   const { trust, source } = anchors
   const { apiBaseUrl, manifestFile } = useConfig()
-  // Nobody but the visitor runs a service there. Any other operator's file, or a leave to accept MOCK, stays out of the command.
+  // Only a service on the visitor's own machine is trusted this far. Other operators' manifests and MOCK stay out of the command.
   const localManifest = isLoopbackUrl(apiBaseUrl) ? manifestFile : undefined
   const command = toCommand(subject, { trust, anchorSource: source, localManifest })
   return (

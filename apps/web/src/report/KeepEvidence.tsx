@@ -5,7 +5,7 @@ import { useMemo } from 'react'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { Fold } from '../ui/Fold.tsx'
 
-/** The bytes that were judged, for later. */
+/** Offers the verified bytes as downloads. */
 export function KeepEvidence({ outcome }: { outcome: Outcome }) {
   const { bytes, cid, collateral, receipt, view } = outcome
   const car = useMemo(() => (receipt?.version === ATTESTATION_V2 ? toCar(outcome) : undefined), [outcome, receipt])
@@ -36,10 +36,7 @@ export function KeepEvidence({ outcome }: { outcome: Outcome }) {
   )
 }
 
-/**
- * All blocks that were found, in one file. Undefined where they do not fit into one: a receipt may name a block twice, or one that
- * is too large, and its verdict must be shown all the same.
- */
+/** Packs all blocks into one file. Returns undefined for a receipt with repeated or oversized blocks, so that its verdict still appears. */
 export function toCar({
   bytes,
   blocks,

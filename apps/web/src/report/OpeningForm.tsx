@@ -5,7 +5,7 @@ import { PasteField } from '../ui/PasteField.tsx'
 
 const TOO_LARGE = 'This is too large to be an opening.'
 
-/** Takes an opening, by file or pasted. It stays in this tab: nothing of it is sent, stored or logged. */
+/** Accepts an opening as a file or text. It's never sent, stored or logged. */
 export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuffer>) => void }) {
   const [fault, setFault] = useState<string | undefined>(undefined)
 
@@ -37,7 +37,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
           type="file"
           accept=".json,application/json"
           onClick={({ currentTarget }) => {
-            // The same file chosen again is a question again.
+            // Lets the visitor choose the same file again.
             currentTarget.value = ''
           }}
           onChange={({ target }) => void choose(target.files?.[0])}
@@ -59,7 +59,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
   )
 }
 
-/** Whether a verification that has ended is of a signature that an opening could show. */
+/** Whether an opening could show the content of this receipt. */
 export function canOpen(receipt: object | undefined): boolean {
   return receipt !== undefined && 'kind' in receipt && receipt.kind === 'off-chain'
 }

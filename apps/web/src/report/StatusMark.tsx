@@ -20,7 +20,7 @@ const words: Record<Mark, string> = {
 
 const tones: Record<Mark, string> = { pass: 'tone-good', fail: 'tone-bad', skip: '', mock: 'tone-warning', wait: '' }
 
-/** An outcome as a shape and a word; its colour only repeats them. */
+/** An outcome as shape and word, so that it doesn't depend on color. */
 export function StatusMark({ mark, text = words[mark] }: { mark: Mark; text?: string }) {
   return (
     <span className={`status-mark status-mark-${mark} ${tones[mark]}`}>
@@ -36,7 +36,7 @@ export function toMark(step: VerifierStep, { isMock }: { isMock: boolean }): Mar
   return isSimulated(step, { isMock }) ? 'mock' : step.status
 }
 
-/** The mark of a group: one step that passed does not hide that another, which counts, was not judged. Undefined before the first step. */
+/** The group's worst mark. A skipped step that counts outranks passed steps. Undefined before the first step. */
 export function findWorst(steps: readonly VerifierStep[], { isMock }: { isMock: boolean }): Mark | undefined {
   const marks = steps.map((step) => toMark(step, { isMock }))
   const order: Mark[] = ['fail', 'mock', ...(steps.some(isMissing) ? [] : ['pass' as const]), 'skip']

@@ -26,15 +26,14 @@ import { type Mark, StatusMark } from './StatusMark.tsx'
 type VerificationReportProps = {
   state: VerificationState
   anchors: Pick<Anchors, 'source' | 'isOperatorNode'>
-  /** The service's answer, where the receipt was reached through one. */
+  /** The service's response, if the receipt came from a proof link. */
   proof?: ProofPayload | undefined
-  /** Offered where there is no verdict: to try again. */
   onRetry: () => void
-  /** After what was signed. */
+  /** Shown after what was signed. */
   children?: ReactNode
 }
 
-/** The verdict, what was signed, and every check. Progress is read out as it comes. */
+/** The verdict, what was signed, and every check. Screen readers announce the progress. */
 export function VerificationReport({ state, anchors, proof, onRetry, children }: VerificationReportProps) {
   const outcome = state.phase === 'done' ? state.outcome : undefined
   const lies = findLies(toClaims(state, proof))
@@ -88,7 +87,6 @@ function toStatusText(state: VerificationState, context: VerdictContext): string
   }
 }
 
-/** Why there is nothing to show, what the verifier says of it, and a way on. */
 export function FailureNotice(props: { words: FailureWords; detail: string; children: ReactNode }) {
   const { words, detail, children } = props
   return (
@@ -102,7 +100,7 @@ export function FailureNotice(props: { words: FailureWords; detail: string; chil
 
 const ADDRESS = /(0x[0-9a-fA-F]{40})/
 
-/** What was signed, in words. Of an off-chain signature that is what an opening shows. */
+/** Describes what was signed. For an off-chain signature, the content comes from an opening. */
 function SignedPanel({ outcome }: { outcome: Outcome }) {
   const { receipt, content } = outcome
   if (receipt === undefined) return null
@@ -132,14 +130,12 @@ function SignedPanel({ outcome }: { outcome: Outcome }) {
   )
 }
 
-/** Addresses in a sentence are broken evenly. */
 function toPart(part: string, index: number) {
   return ADDRESS.test(part) ? <Address key={index} address={part} /> : part
 }
 
 const marks = { good: 'pass', warning: 'mock', bad: 'fail' } as const satisfies Record<string, Mark>
 
-/** What the visitor's browser found, before all else. */
 function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context: VerdictContext }) {
   const { outcome, lies, context } = props
   const { tone, title, sentence, notes } = describeVerdict(outcome, context)
@@ -183,7 +179,7 @@ function VerdictPanel(props: { outcome: Outcome; lies: readonly Claim[]; context
   )
 }
 
-/** Simulated evidence must never be taken for hardware, whatever else the page says. */
+/** Simulated evidence must never look like real hardware. */
 function MockNote() {
   return (
     <p className="mock-note">

@@ -19,7 +19,7 @@ const INTERNAL: FailureWords = {
   advice: 'Nothing was verified. Reload the page. If this keeps happening, use the command-line verifier.',
 }
 
-/** Why there is no verdict, by the code of the error. */
+/** Titles and advice by error code. */
 const byCode: Readonly<Record<string, FailureWords>> = {
   fetch_failed: {
     title: 'The receipt couldn’t be downloaded',
@@ -55,7 +55,7 @@ export function toFailureWords({ code }: Pick<ServiceError, 'code'>): FailureWor
   return Object.hasOwn(byCode, code) ? (byCode[code] ?? INTERNAL) : INTERNAL
 }
 
-/** Why the service's answer to a proof's slug is of no use, by the HTTP status of that answer. */
+/** Explains a failed proof request by its HTTP status. */
 export function toProofFailureWords({ status }: Pick<ServiceError, 'status'>): FailureWords {
   switch (status) {
     case 404:

@@ -15,7 +15,7 @@ test.each<[string, Statuses]>([
   ['an anchor', { quote: 'pass', measurement: 'skip' }],
   ['the rules of a vault', { statement: 'pass', 'vault-policy': 'skip' }],
   ['a bound of the time', { time: 'pass', 'time-bound': 'skip' }],
-])('a group that misses %s does not carry the mark of what passed', (_, statuses) => {
+])('does not mark a group as passed if it lacks %s', (_, statuses) => {
   expect(markOf(statuses)).toBe('skip')
 })
 
@@ -25,11 +25,11 @@ test.each<[string, Statuses]>([
   ['a list of machines', { quote: 'pass', platform: 'skip' }],
   ['a list of chips', { 'coordinator-report': 'pass', 'coordinator-chip': 'skip', 'coordinator-revocation': 'skip' }],
   ['a log', { log: 'skip', transaction: 'skip', time: 'pass' }],
-])('a group that was not given %s has passed', (_, statuses) => {
+])('marks a group as passed without %s', (_, statuses) => {
   expect(markOf(statuses)).toBe('pass')
 })
 
-test('a failure is worse than mock evidence, and that is worse than what is missing', () => {
+test('ranks failures above mock evidence, and mock evidence above missing steps', () => {
   expect(markOf({ inclusion: 'pass', collateral: 'skip', quote: 'fail' }, { isMock: true })).toBe('fail')
   expect(markOf({ inclusion: 'pass', collateral: 'skip' }, { isMock: true })).toBe('mock')
   expect(markOf({ cid: 'skip' })).toBe('skip')

@@ -11,13 +11,13 @@ const toFound = (found: Uint8Array) => ({
   collateral: { bytes: Uint8Array.from(found), name: undefined },
 })
 
-test('the blocks of a receipt are one file', () => {
+test('packs a receipt’s blocks into one file', () => {
   expect(toCar(toFound(collateral))).toEqual(encodeReceiptCar({ bytes, blocks, collateral }))
 })
 
 test.each([
   ['that is another block too', blocks.batch],
   ['that is too large', new Uint8Array(MAX_BLOCK_BYTES + 1)],
-])('collateral %s leaves no file, and does not take the page with it', (_, wrong) => {
+])('returns no file for collateral %s, and doesn’t throw', (_, wrong) => {
   expect(toCar(toFound(wrong))).toBeUndefined()
 })

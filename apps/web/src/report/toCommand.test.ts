@@ -12,14 +12,14 @@ describe('the command', () => {
     anchorSource: 'operator',
   } as const
 
-  test('asks the same service and the same contract', () => {
+  test('names the same service and contract', () => {
     const subject = { kind: 'proof', slug: 'q8Zk2vXo1fTn0uYbWcR3dA', apiBaseUrl: 'http://localhost:8080' } as const
     expect(toCommand(subject, context)).toBe(
       `npm run verify -- q8Zk2vXo1fTn0uYbWcR3dA --api http://localhost:8080 --rpc http://localhost:8545/ --contract ${contract.address}`,
     )
   })
 
-  test('holds the visitor’s anchors, never the operator’s', () => {
+  test('includes the visitor’s anchors, never the operator’s', () => {
     const trust = { ...noTrust, manifest: { ...emptyManifest, entropyKeys: ['cd'.repeat(32)] } }
     const subject = { kind: 'files', receipt: '-r.json', collateral: 'c.json', gateway: 'https://g.test' } as const
     expect(toCommand(subject, { ...context, trust })).toBe('npm run verify -- ./-r.json --collateral c.json')
@@ -40,7 +40,7 @@ describe('the command', () => {
     expect(toCommand(subject, { ...context, trust: log })).not.toContain('witness')
   })
 
-  test('of a service on the visitor’s own machine names the manifest there, and accepts MOCK where the app does', () => {
+  test('names the local manifest and allows MOCK for a service on the visitor’s own machine', () => {
     const subject = { kind: 'cid', cid: 'bafkrei', gateway: 'http://localhost:8080' } as const
     const local = { ...context, localManifest: '.countersign/manifest.json' }
     const chain = `--rpc http://localhost:8545/ --contract ${contract.address}`
@@ -51,12 +51,12 @@ describe('the command', () => {
     expect(toCommand(subject, { ...mock, localManifest: "-a b'c" })).toBe(
       `${command} --manifest './-a b'\\''c' --allow-mock`,
     )
-    // The visitor's anchors stand alone, and without a local manifest nothing of the operator's gets in.
+    // With the visitor's anchors or without a local manifest, nothing of the operator's is included.
     expect(toCommand(subject, { ...mock, anchorSource: 'visitor' })).not.toMatch(/manifest|mock/)
     expect(toCommand(subject, { ...mock, localManifest: undefined })).toBe(command)
   })
 
-  test('holds what the visitor says of the coordinator’s machine', () => {
+  test('includes the visitor’s values for the coordinator’s machine', () => {
     const coordinator = {
       ...emptyManifest.coordinator,
       measurements: [`${'ab'.repeat(48)}:${'cd'.repeat(32)}`],
@@ -70,7 +70,7 @@ describe('the command', () => {
     )
   })
 
-  test('is safe to paste, whatever a link or a service put into it', () => {
+  test('is safe to paste, whatever a link or service contains', () => {
     const subject = { kind: 'proof', slug: "x'; rm -rf ~ #$(id)", apiBaseUrl: 'http://a.test/?a&b' } as const
     expect(toCommand(subject, { ...context, trust: noTrust })).toBe(
       `npm run verify -- 'x'\\''; rm -rf ~ #$(id)' --api 'http://a.test/?a&b'`,
@@ -78,7 +78,7 @@ describe('the command', () => {
   })
 })
 
-test('gateways: the one that is set, the one that the proof names, then the service; never another protocol', () => {
+test('orders gateways: the configured one, the proof’s, then the service, and only http(s)', () => {
   const api = 'http://localhost:8080/'
   expect(toGateways({ apiBaseUrl: api, ipfsUrl: 'https://g.test/path/ipfs/bafkrei' })).toEqual([
     'https://g.test/path',

@@ -15,13 +15,13 @@ export type CommandSubject =
 type ToCommandParameters = {
   trust: Trust
   anchorSource: AnchorSource
-  /** Of a service on the visitor's own machine: they are their own operator. */
+  /** For a service on the visitor's own machine: the visitor is the operator. */
   localManifest?: string | undefined
 }
 
 /**
- * The command with which the same is checked from an independent copy of the repository. Anchors of the visitor go into it;
- * those of the operator do not, since a check against what the operator says would be no independent one.
+ * Returns the command for the same check in an independent copy of the repository. It includes the visitor's anchors but not the
+ * operator's, which would make the check depend on the operator.
  */
 export function toCommand(
   subject: CommandSubject,
@@ -73,17 +73,17 @@ function toWords(subject: CommandSubject): string[] {
   }
 }
 
-/** A file's name must not be read as an option. */
+/** A file name must not look like an option. */
 function toPath(name: string): string {
   return name.startsWith('-') ? `./${name}` : name
 }
 
-/** For a shell: parts of the command come from a link or from the service, and people paste it. */
+/** Quotes for the shell, because parts of the command come from a link or the service. */
 function quote(word: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
 }
 
-/** Where blocks are asked for, in order; the site's gateway stands for the reader's own. */
+/** Returns the gateways in order of preference. The site's gateway counts as the reader's own. */
 export function toGateways(parameters: {
   apiBaseUrl: string
   ipfsGatewayUrl?: string

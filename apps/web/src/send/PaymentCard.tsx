@@ -10,18 +10,17 @@ export type PaymentCardProps = {
   id: string
   title: string
   payment: PaymentOf
-  /** Says why it failed. */
   Failure: (props: { error: ServiceError | null; children?: ReactNode }) => ReactNode
-  /** Further fields of the form. */
+  /** Additional form fields. */
   fields?: ReactNode
   onReview: () => void
   onIncluded: () => void
   onAgain: () => void
-  /** Between the form and the signing. */
+  /** Shown between the form and signing. */
   children: ReactNode
 }
 
-/** Write, look again, sign, follow: the payment of a wallet or of a vault. */
+/** The payment form of a wallet or vault: enter, review, sign, track. */
 export function PaymentCard(props: PaymentCardProps) {
   const { id, title, payment, Failure, fields, onReview, onIncluded, onAgain, children } = props
   const { step, failure, shown, forgetUnsettled, heading } = payment

@@ -9,14 +9,14 @@ import { type ShownPayment, tellAmount, toRecipient } from './tellDraft.ts'
 export type PaymentFactsProps = {
   payment: ShownPayment
   chainId: number
-  /** What the network takes at most. */
+  /** The maximum network fee. */
   fee: string
-  /** The vault that pays, where it is one. */
+  /** The paying vault, if any. */
   vault?: string
   more: FactsByName
 }
 
-/** A payment before it is signed: amount, recipient and fee to the last digit, and what speaks against it. */
+/** A payment before signing: exact amount, recipient and fee, with warnings. */
 export function PaymentFacts({ payment, chainId, fee, vault, more }: PaymentFactsProps) {
   const config = useConfig()
   const { transfer } = payment

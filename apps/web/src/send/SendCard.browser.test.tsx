@@ -29,7 +29,7 @@ describe('send', () => {
     await expect.element(screen.getByRole('heading', { name: 'Review payment' })).toHaveFocus()
     await expect.element(screen.getByText('0.000000000000000001 ETH', { exact: true })).toBeVisible()
     await expect.element(screen.getByText(recipient)).toBeVisible()
-    // 21,000 gas at the cap of 10,000 gwei, whatever the RPC says after this look.
+    // 21,000 gas at the cap of 10,000 gwei, whatever the RPC reports later.
     await expect.element(screen.getByText(/never more than 0\.21 ETH/)).toBeVisible()
     await expect.element(screen.getByText(/even if the transaction isn’t sent/)).toBeVisible()
     await expectAccessible()
@@ -39,7 +39,7 @@ describe('send', () => {
     expect(service.transactions).toMatchObject([{ to: recipient.toLowerCase(), value: 1n, gas: 21_000n, data: '0x' }])
   })
 
-  test('afterwards: progress, a link to the proof, a new balance, and a row in the history', async () => {
+  test('shows progress, a link to the proof, the new balance and a history row after sending', async () => {
     const config = { explorerUrl: 'https://explorer.test/' }
     const { screen, service } = await openWallet({ balance: parseEther('2'), config })
     await send(screen)
@@ -56,7 +56,7 @@ describe('send', () => {
     await expectAccessible()
   })
 
-  test('change: back to the form, with everything still in it', async () => {
+  test('returns to the form with all fields filled on Change', async () => {
     const { screen, service } = await openWallet()
     await write(screen, { amount: '0.3' })
     await screen.getByRole('button', { name: 'Change' }).click()
@@ -65,10 +65,10 @@ describe('send', () => {
     expect(service.requests).not.toContain('POST /sign/digest')
   })
 
-  test('by keyboard alone', async () => {
+  test('works with the keyboard only', async () => {
     const { screen, service } = await openWallet()
     await expect.element(to(screen)).toBeVisible()
-    // From the top of the page, as someone without a mouse comes.
+    // From the top of the page, like a keyboard user.
     document.body.focus()
     for (let presses = 0; presses < 40 && document.activeElement !== to(screen).element(); presses += 1) {
       await userEvent.keyboard('{Tab}')
@@ -83,7 +83,7 @@ describe('send', () => {
     expect(service.transactions).toMatchObject([{ value: parseEther('0.5') }])
   })
 
-  test('faults are told beside their fields, the first of which gets the focus; nothing is signed', async () => {
+  test('shows errors at their fields, focuses the first, and signs nothing', async () => {
     const { screen, service } = await openWallet()
     await write(screen, { amount: '10000.1' })
     await expect.element(amount(screen)).toHaveAccessibleDescription(/Insufficient balance: 10000 ETH/)
@@ -100,14 +100,14 @@ describe('send', () => {
     expect(service.requests).not.toContain('POST /sign/digest')
   })
 
-  test('a contract call: gas is estimated, offered and can be changed', async () => {
+  test('estimates the gas of a contract call and lets the user change it', async () => {
     const { screen, service } = await openWallet()
     await screen.getByText('Contract call').click()
     await to(screen).fill(recipient)
     await screen.getByLabelText('Data').fill('0xDEADBEEF')
     await screen.getByRole('button', { name: 'Estimate gas' }).click()
     const gas = screen.getByLabelText('Gas limit')
-    // 21,000 and 4 bytes at 16, and a fifth of that.
+    // 21,000 plus 4 bytes at 16, plus 20%.
     await expect.element(gas).toHaveValue('25276')
     await gas.fill('50000')
     await review(screen).click()
@@ -120,7 +120,7 @@ describe('send', () => {
 })
 
 describe('when it fails', () => {
-  test('a refusal of the service: what it means, and the payment is still in the form', async () => {
+  test('explains a rejection by the service and keeps the form', async () => {
     const { screen, service } = await openWallet()
     service.failNext('POST /sign/digest', { code: 'rate_limited' })
     await send(screen)
@@ -130,7 +130,7 @@ describe('when it fails', () => {
     await expectAccessible()
   })
 
-  test('signed, but not broadcast: the hash and the proof are there to be found', async () => {
+  test('shows hash and proof of a transaction that was signed but not sent', async () => {
     const { screen, service } = await openWallet()
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'insufficient funds for gas * price + value' })
     await send(screen)
@@ -141,7 +141,7 @@ describe('when it fails', () => {
   })
 })
 
-test('somebody else signs in after the confirmation, and the page has found out: their wallet does not pay', async () => {
+test('does not pay from a different user’s wallet after they sign in', async () => {
   const held = Promise.withResolvers<void>()
   let isConfirmed = false
   let isOther = false
@@ -159,7 +159,7 @@ test('somebody else signs in after the confirmation, and the page has found out:
   await screen.getByRole('button', { name: 'Reload history' }).click()
   await expect.element(screen.getByText('Bob')).toBeVisible()
   await expect.element(screen.getByText(/^No activity yet/)).toBeVisible()
-  // Read once more when the payment has come to its end.
+  // Read again when the payment has finished.
   const count = () => service.requests.filter((request) => request === 'GET /wallet/transactions').length
   const before = count()
   held.resolve()
@@ -172,7 +172,7 @@ describe('paying once', () => {
     eth_maxPriorityFeePerGas: () => `0x${(fee.gwei * 10n ** 9n).toString(16)}`,
   })
 
-  test('fees that rise between review and confirmation: nothing is signed, and the new price is shown', async () => {
+  test('signs nothing and shows the new price if fees rise after the review', async () => {
     const fee = { gwei: 1n }
     const { screen, service } = await openWallet({ rpc: dear(fee) })
     await write(screen, {})
@@ -186,7 +186,7 @@ describe('paying once', () => {
     expect(service.transactions).toHaveLength(1)
   })
 
-  test('two clicks in one turn are one payment', async () => {
+  test('sends one payment for a double click', async () => {
     const { screen, service } = await openWallet()
     await write(screen, {})
     await expect.element(confirm(screen)).toBeVisible()
@@ -197,7 +197,7 @@ describe('paying once', () => {
     expect(service.requests.filter((request) => request === 'POST /sign/digest')).toHaveLength(1)
   })
 
-  test('a lost answer: it may have been signed, and the history is read again', async () => {
+  test('says that a payment may have been signed after a lost response, and reloads the history', async () => {
     const { screen, service } = await openWallet()
     await write(screen, {})
     await expect.element(confirm(screen)).toBeVisible()
@@ -210,7 +210,7 @@ describe('paying once', () => {
     await expect.poll(count).toBeGreaterThan(before)
   })
 
-  test('a lost answer, and somebody else has signed in: that it may have been signed stays in sight', async () => {
+  test('keeps that notice after a different user signed in', async () => {
     let isOther = false
     const intercept = (url: string, pass: () => Promise<Response>) => {
       if (!url.endsWith('/sign/digest')) return isOther ? answerBob(url, pass) : undefined
@@ -224,7 +224,7 @@ describe('paying once', () => {
     expect(service.requests.filter((request) => request === 'GET /wallet/transactions')).toHaveLength(1)
   })
 
-  test('a visitor who leaves the page while it signs, and comes back, finds the result', async () => {
+  test('shows the result to a visitor who left the page during signing', async () => {
     const held = Promise.withResolvers<void>()
     let isAsked = false
     const intercept = (url: string, pass: () => Promise<Response>) => {
@@ -237,7 +237,7 @@ describe('paying once', () => {
     await expect.poll(() => isAsked).toBe(true)
     expect(isLeavingHeld()).toBe(true)
     await leave(screen)
-    // On a page of the wallet or not: a tab that is closed now leaves a signature, and nothing sent.
+    // Also on other pages: closing the tab now would leave a signature and no transaction.
     expect(isLeavingHeld()).toBe(true)
     held.resolve()
     await expect.poll(() => service.transactions.length).toBe(1)
@@ -246,7 +246,7 @@ describe('paying once', () => {
     expect(isLeavingHeld()).toBe(false)
   })
 
-  test('an outcome that is not known stays in sight until somebody has looked, also after a reload', async () => {
+  test('keeps the notice about an unknown outcome until it is dismissed, also after a reload', async () => {
     const { screen, service, reload } = await openWallet()
     const notice = (on: typeof screen) => on.getByText('An earlier payment may still go through')
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
@@ -261,7 +261,7 @@ describe('paying once', () => {
     await expect.element(notice(again)).not.toBeInTheDocument()
   })
 
-  test('somebody has looked in another tab while this one was on another page: that counts here too', async () => {
+  test('removes the notice when it is dismissed in another tab', async () => {
     const { screen, service } = await openWallet()
     const notice = screen.getByText('An earlier payment may still go through')
     noteInOtherTab(service.wallet.address, SIGNED_ELSEWHERE)
@@ -273,7 +273,7 @@ describe('paying once', () => {
     expect(notice.query()).toBeNull()
   })
 
-  test('a browser that keeps nothing: an outcome that is not known stays in sight until somebody has looked', async () => {
+  test('keeps the notice if the browser stores nothing', async () => {
     const { screen, service } = await openWallet()
     const notice = screen.getByText('An earlier payment may still go through')
     using _ = vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
@@ -290,7 +290,7 @@ describe('paying once', () => {
     await expect.element(notice).not.toBeInTheDocument()
   })
 
-  test('a payment that is sent takes away the notice that stood beside it, and no other', async () => {
+  test('removes only the notice that was shown when the payment was sent', async () => {
     const held = Promise.withResolvers<void>()
     let isHeld = false
     const intercept = (url: string, pass: () => Promise<Response>) =>
@@ -314,7 +314,7 @@ describe('paying once', () => {
     await expect.element(notice).toBeVisible()
   })
 
-  test('an estimate does not outlive the call that it was made for', async () => {
+  test('drops a gas estimate when its call changes', async () => {
     const { screen } = await openWallet()
     await screen.getByText('Contract call').click()
     await to(screen).fill(recipient)

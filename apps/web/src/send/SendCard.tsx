@@ -9,13 +9,12 @@ import { usePayment } from './usePayment.ts'
 
 export type SendCardProps = {
   wallet: WalletInfo
-  /** Something was signed, or has reached a block: balance and history are no longer what they were. */
+  /** Called after a signature or a new block, to reload balance and history. */
   onChanged: () => void
-  /** The service no longer knows the session. */
+  /** The session has expired. */
   onSessionLost: () => void
 }
 
-/** The payments of the user's own wallet. */
 export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   const { client } = useService()
   const coin = useCoin()
@@ -29,10 +28,10 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   }
 
   async function confirm(draft: Draft) {
-    // Two clicks in one turn come before the button is gone.
+    // A double click arrives before the button is removed.
     if (session.get().step.name !== 'confirm') return
     session.set({ step: { name: 'signing' }, failure: null })
-    // The button that had the focus goes.
+    // The focused button is about to be removed.
     payment.heading.current?.focus()
     try {
       const { to, valueWei, data, gas } = draft
@@ -50,7 +49,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     } catch (caught) {
       const error = toServiceError(caught)
       if (error.status === 401) onSessionLost()
-      // Also where no signature is known of: its answer may have been lost. The page of another user would take the place of the notice.
+      // Also without a known signature, because the response may be lost. For a different user, a reload would replace this notice.
       else if (!isOfEarlierUser(error)) onChanged()
       if (error.signed !== undefined) payment.noteUnsettled(error.signed)
       session.set({ step: { name: 'form' }, failure: error })

@@ -10,20 +10,20 @@ import { tellAmount, toRecipient } from './tellDraft.ts'
 export type SendConfirmProps = {
   draft: Draft
   from: `0x${string}`
-  /** What the wallet pays for a unit of gas at the very most, whatever the RPC says meanwhile. */
+  /** The hard limit per unit of gas, whatever the RPC reports later. */
   maxFeePerGas: bigint
   onConfirm: () => void
   onChange: () => void
 }
 
-/** The last look before the signature. */
+/** The last review before signing. */
 export function SendConfirm({ draft, from, maxFeePerGas, onConfirm, onChange }: SendConfirmProps) {
   const coin = useCoin()
   const { chainId } = useConfig()
   const { data, gas, feeWei, dataFeeWei, transfer, isMax, isDearer } = draft
   const toCoins = (wei: bigint) => `${toShortAmount(wei, 18)} ${coin}`
   const fee = `up to about ${toCoins(feeWei)}`
-  // The price of data is set by the chain, and no transaction can cap it.
+  // The chain sets the data fee. No transaction can cap it.
   const cap =
     dataFeeWei > 0n ? `including ${toCoins(dataFeeWei)} for data` : `never more than ${toCoins(gas * maxFeePerGas)}`
   return (

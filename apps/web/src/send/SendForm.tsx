@@ -9,22 +9,22 @@ import { estimateGas } from './prepareDraft.ts'
 
 export type SendFormProps = Omit<GasFieldProps, 'text'> & {
   errors: FieldErrors
-  /** What can be sent beside ether. */
+  /** The tokens that can be sent. */
   tokens: readonly Token[]
   form: RefObject<HTMLFormElement | null>
   onMax: () => void
   onReview: () => void
-  /** Further fields, before the button. */
+  /** Additional fields before the button. */
   children?: ReactNode
 }
 
-/** Where a payment is written. Nothing here signs. */
+/** The payment form. Doesn't sign. */
 export function SendForm(props: SendFormProps) {
   const { fields, errors, isChecking, form, tokens, onChange, onMax, onReview, children, ...rest } = props
   const coin = useCoin()
   const [isCall, setIsCall] = useState(fields.data !== '' || fields.gas !== '')
   const token = tokens.find(({ address }) => address === fields.asset)
-  // What a call needs depends on the amount, so there is no largest one to be known before.
+  // A call's gas depends on the amount, so its maximum isn't known in advance.
   const hasData = token === undefined && fields.data.trim() !== ''
   function submit(event: FormEvent) {
     event.preventDefault()
@@ -97,17 +97,17 @@ type GasFieldProps = {
   text: Pick<FieldProps, 'value' | 'onChange' | 'error' | 'isLocked'>
 }
 
-/** The gas limit of a call, and a way to have it estimated. */
+/** The gas limit of a call, with a button to estimate it. */
 function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, onFailure }: GasFieldProps) {
   const coin = useCoin()
   const [said, setSaid] = useState('')
   const { to, amount, data } = fields
-  /** What the gas was estimated for; undefined where it was given by hand. */
+  /** The call that was estimated. Undefined if the user entered the gas. */
   const estimatedFor = useRef<string | undefined>(undefined)
   const call = JSON.stringify([to, amount, data])
   const current = useRef(call)
   current.current = call
-  // An answer that comes after the form has gone is of no call that is written now.
+  // Ignores an estimate that arrives after the form is gone.
   useEffect(() => {
     return () => {
       current.current = ''

@@ -18,7 +18,7 @@ type SendResultProps = {
   onAgain: () => void
 }
 
-/** What has become of a payment, as far as it has come. */
+/** The progress of a sent payment. */
 export function SendResult({ draft, result, onIncluded, onAgain }: SendResultProps) {
   const { txHash, attestationSlug } = result
   const coin = useCoin()
@@ -95,7 +95,7 @@ export function TransactionHash({ txHash }: { txHash: string }) {
   )
 }
 
-/** Until somebody has looked: the next payment could be a second one. */
+/** Shown until dismissed, because the user might pay twice. */
 export function UnsettledNotice({ signed, onLooked }: { signed: SignResult; onLooked: () => void }) {
   return (
     <Notice tone="warning" title="An earlier payment may still go through">

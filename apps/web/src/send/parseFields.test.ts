@@ -15,16 +15,16 @@ describe('parseFields', () => {
     ['1.', 10n ** 18n],
     ['.5', 5n * 10n ** 17n],
     [' 0.000000000000000001 ', 1n],
-  ])('an amount of %j', (amount, valueWei) => {
+  ])('reads the amount %j', (amount, valueWei) => {
     expect(parse({ amount })).toEqual({ payment: { to, valueWei, data: '0x', gas: null, transfer: null } })
   })
 
-  test('an address without a checksum gets one', () => {
+  test('adds a checksum to an address without one', () => {
     expect(parse({ to: ` ${to.toLowerCase()}\n` })).toMatchObject({ payment: { to } })
     expect(parse({ to: `0x${to.slice(2).toUpperCase()}` })).toMatchObject({ payment: { to } })
   })
 
-  test('a call may come without an amount, and keeps its gas', () => {
+  test('accepts a call without an amount and keeps its gas', () => {
     expect(parse({ amount: '', data: '0xABCD', gas: '60000' })).toEqual({
       payment: { to, valueWei: 0n, data: '0xabcd', gas: 60_000n, transfer: null },
     })
@@ -55,7 +55,7 @@ describe('parseFields', () => {
     ['gas', '-21000'],
     ['gas', '21 000'],
     ['gas', '9'.repeat(19)],
-  ] as const)('%s: %.30s is told beside it, and nowhere else', (name, value) => {
+  ] as const)('shows the error of %s %.30s only at its field', (name, value) => {
     expect(parse({ [name]: value })).toEqual({ errors: { [name]: expect.stringMatching(/\.$/) } })
   })
 
@@ -65,11 +65,11 @@ describe('parseFields', () => {
     ['to', to.replace('C8', 'c8'), 'This address has a wrong checksum. Copy it again.'],
     ['amount', '-1', 'Enter a positive amount.'],
     ['amount', '0.0000000000000000001', 'Enter at most 18 decimals for ETH, not 19.'],
-  ] as const)('%s: %j is told beside it, in these words', (name, value, message) => {
+  ] as const)('has a specific error for %s %j', (name, value, message) => {
     expect(parse({ [name]: value })).toEqual({ errors: { [name]: message } })
   })
 
-  test('every fault at once', () => {
+  test('reports every error at once', () => {
     const result = parse({ asset: '0x1', to: 'x', amount: 'x', data: 'x', gas: 'x' })
     expect(Object.keys('errors' in result ? result.errors : {})).toEqual([...['asset', 'to', 'amount', 'data', 'gas']])
   })
@@ -78,7 +78,7 @@ describe('parseFields', () => {
 describe('a token', () => {
   const asset = token.address
 
-  test('is a call of its contract, in its own decimals; what was written for a call of one’s own stays out of it', () => {
+  test('is a contract call in the token’s decimals, without the fields of a custom call', () => {
     const transfer = { token, recipient: to, amount: 1_500_000n }
     expect(parse({ asset, amount: '1.5', data: '0xdead', gas: '99999' })).toEqual({
       payment: {
@@ -98,7 +98,7 @@ describe('a token', () => {
     ['amount', '9'.repeat(73), /more TEST than can exist/],
     ['to', '', /recipient’s address/],
     ['asset', `0x${'cd'.repeat(20)}`, /Unknown token/],
-  ] as const)('%s: %.20s is told beside it', (name, value, words) => {
+  ] as const)('shows an error for %s %.20s', (name, value, words) => {
     expect(parse({ asset, [name]: value })).toEqual({ errors: { [name]: expect.stringMatching(words) } })
   })
 })

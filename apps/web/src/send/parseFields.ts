@@ -5,9 +5,8 @@ import type { Token } from '../config.ts'
 import { type TransferCall, toTransferData } from '../token/erc20.ts'
 import { findErrors } from '../ui/useFieldErrors.ts'
 
-/** What is typed into the form. */
 export type SendFields = {
-  /** The address of a token; empty for ether. */
+  /** A token's address. Empty for ether. */
   asset: string
   to: string
   amount: string
@@ -16,27 +15,26 @@ export type SendFields = {
 }
 export type FieldErrors = Partial<Record<keyof SendFields, string>>
 
-/** What is meant by it. */
 export type Payment = {
-  /** With its checksum, for reading. Of a token it is the contract. */
+  /** With its checksum. For a token payment, the token's contract. */
   to: Hex
   valueWei: bigint
   data: Hex
-  /** Null: whatever the chain estimates. */
+  /** Null to estimate it. */
   gas: bigint | null
-  /** Null where ether is sent. */
+  /** Null for ether. */
   transfer: Transfer | null
 }
 
 export type Transfer = TransferCall & { token: Token }
 
-/** 2^256 wei have 60 digits of ether, and no token has more than 78. The bound keeps BigInt from reading megabytes. */
+/** 2^256 wei has 60 digits of ether, and no token needs more than 78. The limit keeps BigInt from parsing megabytes. */
 const MAX_LENGTH = 120
 const MIN_GAS = 21_000n
-/** What the service takes is 128 KiB with everything around it. */
+/** The service accepts 128 KiB for the whole request. */
 const MAX_DATA_BYTES = 48 * 1024
 
-/** Reads the form, or says beside which field what is wrong. */
+/** Parses the form, or returns an error for each wrong field. */
 export function parseFields(
   fields: SendFields,
   { tokens, coin }: { tokens: readonly Token[]; coin: string },
@@ -44,11 +42,11 @@ export function parseFields(
   const token = tokens.find(({ address }) => address === fields.asset) ?? null
   const asset = token ?? { symbol: coin, decimals: 18 }
   const [to = '', amount = ''] = [fields.to, fields.amount].map((text) => text.trim())
-  // A call of one's own cannot be a transfer of a token too; its fields are not shown then.
+  // A token transfer has its own data, so these fields are hidden.
   const [data = '', gas = ''] = token === null ? [fields.data, fields.gas].map((text) => text.trim()) : []
   const hasData = data !== '' && data !== '0x'
   const errors = findErrors<keyof SendFields>({
-    // The list is what was configured when the page was loaded.
+    // The token list is fixed when the page loads.
     asset: fields.asset !== '' && token === null ? 'Unknown token. Choose another one.' : undefined,
     to: findAddressFault(to),
     amount: hasData && amount === '' ? undefined : findAmountFault(amount, { ...asset, isZeroAllowed: hasData }),
@@ -69,31 +67,29 @@ export function parseFields(
   }
 }
 
-/** The payment of a token: a call of its contract. */
+/** Builds a token payment: a call of the token's contract. */
 export function toTokenPayment(transfer: Transfer): Payment {
   const { token } = transfer
   return { to: getAddress(token.address), valueWei: 0n, data: toTransferData(transfer), gas: null, transfer }
 }
 
-/** What is wrong with an address as it was typed. */
 export function findAddressFault(text: string): string | undefined {
   if (text === '') return 'Enter the recipient’s address.'
   if (/\.eth$/i.test(text)) return 'ENS names aren’t supported. Enter the address, which starts with 0x.'
   if (!isPrefixedHex(text, 20)) return 'Enter 0x followed by 40 hex digits.'
-  // All in capitals it has no checksum (EIP-55).
+  // Addresses in upper case only have no checksum (EIP-55).
   if (!isAddress(text) && !/^0x[0-9A-F]{40}$/.test(text)) return 'This address has a wrong checksum. Copy it again.'
 }
 
 type AmountRules = { symbol: string; decimals: number; isZeroAllowed: boolean }
 
-/** What is wrong with an amount as it was typed. */
 export function findAmountFault(text: string, { symbol, decimals, isZeroAllowed }: AmountRules): string | undefined {
   if (text === '') return 'Enter an amount.'
   if (text.startsWith('-')) return 'Enter a positive amount.'
   if (text.includes(',')) return 'Use a point for decimals and no thousands separators.'
   if (!/^(?:[0-9]+\.?[0-9]*|\.[0-9]+)$/.test(text)) return 'Enter a number, such as 0.05.'
   const { length } = text.split('.')[1] ?? ''
-  // More would be rounded, and another amount signed than was typed.
+  // More decimals would be rounded, so the signed amount would differ from the entered one.
   if (length > decimals) return `Enter at most ${decimals} decimals for ${symbol}, not ${length}.`
   if (text.length > MAX_LENGTH || parseUnits(text, decimals) >= 1n << 256n)
     return `This is more ${symbol} than can exist.`

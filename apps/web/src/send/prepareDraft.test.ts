@@ -25,14 +25,14 @@ function open(options: TestServiceOptions = {}) {
   return { service, prepare, max, again }
 }
 
-test('a transfer takes 21,000 gas, and its fee is told', async () => {
+test('estimates 21,000 gas and the fee for a transfer', async () => {
   const { prepare } = open()
   const result = await prepare()
   expect(result).toMatchObject({ draft: { gas: 21_000n, valueWei: 1n } })
   expect('draft' in result && result.draft.feeWei).toBeGreaterThan(21_000n * 10n ** 9n)
 })
 
-test('code gets a fifth more than the estimate; gas given by hand is not estimated', async () => {
+test('adds 20% to an estimate, but not to gas that the user entered', async () => {
   const { service, prepare } = open({ rpc: { eth_estimateGas: () => '0x186a0' } })
   expect(await prepare({ data: '0xab' })).toMatchObject({ draft: { gas: 120_000n } })
   const before = service.requests.filter((request) => request === 'eth_estimateGas').length
@@ -40,25 +40,25 @@ test('code gets a fifth more than the estimate; gas given by hand is not estimat
   expect(service.requests.filter((request) => request === 'eth_estimateGas')).toHaveLength(before)
 })
 
-test('a contract as the recipient of a plain payment gets the gas that it needs', async () => {
+test('estimates the gas of a plain payment to a contract', async () => {
   const { prepare } = open({ rpc: { eth_estimateGas: () => '0x7530' } })
   expect(await prepare()).toMatchObject({ draft: { gas: 36_000n } })
 })
 
 test.each([
-  ['more than there is', parseEther('1') + 1n, /Insufficient balance: 1 ETH/],
-  ['nothing left for the fee', parseEther('1'), /send at most 0\.99\d+ ETH/],
+  ['rejects more than the balance', parseEther('1') + 1n, /Insufficient balance: 1 ETH/],
+  ['rejects the full balance, which leaves no fee', parseEther('1'), /send at most 0\.99\d+ ETH/],
 ])('%s', async (_, valueWei, words) => {
   const { prepare } = open({ balance: parseEther('1') })
   expect(await prepare({ valueWei })).toEqual({ errors: { amount: expect.stringMatching(words) } })
 })
 
-test('a balance below the fee', async () => {
+test('rejects a balance below the fee', async () => {
   const { prepare } = open({ balance: 1000n })
   expect(await prepare()).toEqual({ errors: { amount: expect.stringMatching(/doesn’t cover the network fee/) } })
 })
 
-test('what would revert is told beside what causes it', async () => {
+test('reports a revert at the field that causes it', async () => {
   const eth_estimateGas = () => {
     throw { code: 3, message: 'execution reverted: not yours' }
   }
@@ -69,7 +69,7 @@ test('what would revert is told beside what causes it', async () => {
 })
 
 test.each(['eth_getBalance', 'eth_estimateGas'] as const)(
-  'a node that does not answer %s is no fault of the form',
+  'rejects with an RPC error if the node fails %s',
   async (method) => {
     const { service, prepare } = open()
     service.failNext(method, 'network')
@@ -87,8 +87,8 @@ const draftOf = (prepared: Awaited<ReturnType<typeof prepareDraft>>): Draft => {
 const word = (value: bigint) => `0x${value.toString(16).padStart(64, '0')}`
 const gwei = (fee: { gwei: bigint }) => ({ eth_maxPriorityFeePerGas: () => `0x${(fee.gwei * 10n ** 9n).toString(16)}` })
 
-describe('the most that can be sent', () => {
-  test('is the balance without what the fee may rise to', async () => {
+describe('the maximum amount', () => {
+  test('is the balance minus a reserve for the fee', async () => {
     const { max } = open({ balance: parseEther('1') })
     const { valueWei, feeWei, isMax } = draftOf(await max())
     expect(isMax).toBe(true)
@@ -98,11 +98,11 @@ describe('the most that can be sent', () => {
   test.each([
     ['nothing', 0n, /balance is 0 ETH/],
     ['less than the fee', 1000n, /doesn’t cover the network fee/],
-  ])('of %s', async (_, balance, words) => {
+  ])('reports a balance of %s', async (_, balance, words) => {
     expect(await open({ balance }).max()).toEqual({ errors: { amount: expect.stringMatching(words) } })
   })
 
-  test('is still paid when fees rise by a half; beyond that there is less, to be confirmed again', async () => {
+  test('covers a fee increase of 50%. Beyond that, it is reduced and needs another confirmation', async () => {
     const fee = { gwei: 10n }
     const { max, again } = open({ balance: parseEther('1'), rpc: gwei(fee) })
     const draft = draftOf(await max())
@@ -112,17 +112,16 @@ describe('the most that can be sent', () => {
     const renewed = draftOf(await again(draft))
     expect(renewed.isDearer).toBe(true)
     expect(renewed.valueWei).toBe(parseEther('1') - (renewed.feeWei * 3n) / 2n)
-    // Agreed to, it is sent.
     expect(draftOf(await again(renewed))).toMatchObject({ valueWei: renewed.valueWei, isDearer: false })
   })
 
-  test('to a contract: with the gas that it needs', async () => {
+  test('reserves the gas of a contract call', async () => {
     const { max } = open({ rpc: { eth_estimateGas: () => '0x7530' } })
     expect(draftOf(await max()).gas).toBe(36_000n)
     expect(draftOf(await max({ gas: 50_000n })).gas).toBe(50_000n)
   })
 
-  test('on a rollup: without what data costs there', async () => {
+  test('subtracts the data fee on a rollup', async () => {
     const { max } = open({ balance: parseEther('1'), rpc: { eth_call: () => word(10n ** 15n) } })
     const { valueWei, feeWei, dataFeeWei } = draftOf(await max())
     expect(dataFeeWei).toBe(10n ** 15n)
@@ -138,7 +137,7 @@ describe('a token', () => {
     eth_call: ([request]: readonly unknown[]) => ((request as { to: string }).to === token.address ? answer : '0x'),
   })
 
-  test('is paid from its own balance, the fee in ether', async () => {
+  test('is paid from the token balance, with the fee in ether', async () => {
     const { prepare, max } = open({ rpc: holding(word(5_000_000n)) })
     expect(draftOf(await prepare(pay(5_000_000n)))).toMatchObject({ valueWei: 0n, transfer: { amount: 5_000_000n } })
     expect(await prepare(pay(5_000_001n))).toEqual({
@@ -147,17 +146,17 @@ describe('a token', () => {
     expect(draftOf(await max(pay(1n)))).toMatchObject({ data: pay(5_000_000n).data, isMax: true })
   })
 
-  test('of which there is none', async () => {
+  test('reports a token balance of 0', async () => {
     const { max } = open({ rpc: holding(word(0n)) })
     expect(await max(pay(1n))).toEqual({ errors: { amount: expect.stringMatching(/0 TEST/) } })
   })
 
-  test('without ether for the fee', async () => {
+  test('reports missing ether for the fee', async () => {
     const { prepare } = open({ balance: 0n, rpc: holding(word(5n)) })
     expect(await prepare(pay(5n))).toEqual({ errors: { amount: expect.stringMatching(/0 ETH doesn’t cover/) } })
   })
 
-  test('that refuses', async () => {
+  test('reports a token that reverts', async () => {
     const eth_estimateGas = () => {
       throw { code: 3, message: 'execution reverted: frozen' }
     }
@@ -169,7 +168,7 @@ describe('a token', () => {
     ['no contract', '0x'],
     ['half a number', '0x01'],
     ['more than a number', `${word(5n)}00`],
-  ])('whose address is %s', async (_, answer) => {
+  ])('rejects a token whose address is %s', async (_, answer) => {
     const error = await open({ rpc: holding(answer) })
       .prepare(pay(1n))
       .catch((caught: unknown) => caught)

@@ -4,28 +4,28 @@ import { readTokenBalance } from '../token/erc20.ts'
 import { toServiceError } from '../words/explainError.ts'
 import { type FieldErrors, type Payment, toTokenPayment } from './parseFields.ts'
 
-/** A payment with its price, ready to be confirmed. */
+/** A payment with its price, ready for confirmation. */
 export type Draft = Omit<Payment, 'gas'> & {
   gas: bigint
-  /** What it costs at most, at the fees of this moment. */
+  /** Maximum cost at current fees. */
   feeWei: bigint
-  /** The part of it that a rollup takes beside gas. */
+  /** The rollup's data fee within it. */
   dataFeeWei: bigint
-  /** It is all that can be sent. */
+  /** The amount is the maximum. */
   isMax?: boolean
-  /** Fees have risen since it was confirmed the first time, so it has to be confirmed again. */
+  /** Fees have risen since the first confirmation, so it needs another one. */
   isDearer?: boolean
 }
 
 type Chain = Pick<PublicClient, 'getBalance' | 'estimateFeesPerGas' | 'estimateGas' | 'call'>
-type PrepareParameters = { from: Hex; payment: Payment /** The unit of an amount of the chain's own. */; coin: string }
+type PrepareParameters = { from: Hex; payment: Payment /** The chain's coin. */; coin: string }
 type Prepared = { draft: Draft } | { errors: FieldErrors }
 
 const TRANSFER_GAS = 21_000n
 
 /**
- * Asks the chain what a payment needs, before anything is signed: a signature becomes public even if the transaction could not be
- * paid. Rejects with a `ServiceError` where the chain does not answer.
+ * Queries the chain for a payment's gas and fee before anything is signed, because a signature is public even if the transaction can't be
+ * paid. Rejects with a `ServiceError` if the chain is unavailable.
  */
 export async function prepareDraft(chain: Chain, { from, payment, coin }: PrepareParameters): Promise<Prepared> {
   const { valueWei, transfer } = payment
@@ -51,10 +51,7 @@ export async function prepareDraft(chain: Chain, { from, payment, coin }: Prepar
   }
 }
 
-/**
- * The same payment with the largest amount there is. Of ether a reserve for the fee is kept: it is still paid if it rises by a
- * half before the signature, and what is not used of it stays in the wallet.
- */
+/** Prepares the maximum amount. For ether, it leaves a reserve that covers a fee increase of 50% before signing. */
 export async function prepareMax(chain: Chain, { from, payment, coin }: PrepareParameters): Promise<Prepared> {
   const { transfer } = payment
   try {
@@ -66,7 +63,7 @@ export async function prepareMax(chain: Chain, { from, payment, coin }: PrepareP
     }
     const [balance, price] = await Promise.all([chain.getBalance({ address: from }), readPrice(chain, payment)])
     if (balance === 0n) return { errors: { amount: tellNothing(coin) } }
-    // Code may run for any amount but none.
+    // Contracts may run code for any amount above zero.
     const some = { ...payment, valueWei: 1n }
     const estimate = payment.gas === null ? await estimateGas(chain, { from, payment: some }) : { gas: payment.gas }
     if ('errors' in estimate) return estimate
@@ -79,10 +76,7 @@ export async function prepareMax(chain: Chain, { from, payment, coin }: PrepareP
   }
 }
 
-/**
- * Looks again at a draft that the user confirmed. Where its fee has risen too far, the answer is a draft to be confirmed again; with
- * Max it then sends less.
- */
+/** Checks a confirmed draft again. If its fee has risen too far, returns a draft that needs another confirmation. With Max, it sends less. */
 export async function prepareAgain(
   chain: Chain,
   { draft, ...rest }: Omit<PrepareParameters, 'payment'> & { draft: Draft },
@@ -108,7 +102,7 @@ function toDraft(payment: Payment, { gas, maxFeePerGas, dataFeeWei }: Price & { 
   return { ...payment, gas, feeWei: gas * maxFeePerGas + dataFeeWei, dataFeeWei }
 }
 
-/** The gas of a payment, with a fifth more where code runs: until it is mined the chain may move on. */
+/** Estimates the gas. Adds 20% for code, because the chain's state may change before the transaction is mined. */
 export async function estimateGas(
   chain: Pick<PublicClient, 'estimateGas'>,
   { from, payment }: Pick<PrepareParameters, 'from' | 'payment'>,
@@ -120,7 +114,7 @@ export async function estimateGas(
   } catch (error) {
     if (!(error instanceof BaseError) || isUnreachable(error)) throw toServiceError(error)
     const reason = `This transaction would fail: ${toReason(error)}.`
-    // Of a token there is no gas to give by hand.
+    // Token payments have no gas field.
     if (payment.transfer !== null) return { errors: { amount: reason } }
     const field = data === '0x' ? 'to' : 'data'
     return { errors: { [field]: `${reason} To send it anyway, enter a gas limit.` } }
@@ -146,27 +140,26 @@ function tellShortage({ balance, feeWei, coin }: { balance: bigint; feeWei: bigi
   return `You can send at most ${formatEther(balance - feeWei)} ${coin}, because the network fee is up to ${fee} ${coin}.`
 }
 
-/** What fees may rise by between the last look and the signature: a half. */
+/** The tolerated fee increase between review and signing. */
 const RISE = { numerator: 3n, denominator: 2n }
 
-/** What to keep for a fee, so that it is still paid after such a rise. */
 function toReserve(feeWei: bigint): bigint {
   return (feeWei * RISE.numerator + RISE.denominator - 1n) / RISE.denominator
 }
 
-/** Whether a fee has risen by more than that. What was agreed to is a price too. */
+/** Whether the fee has risen by more than that. A price that the user agreed to counts as agreed. */
 function isDearer(nowWei: bigint, agreedWei: bigint): boolean {
   return nowWei > toReserve(agreedWei)
 }
 
-/** Where rollups of the OP stack, Base among them, keep the price of data on the chain below. */
+/** The contract with the data price on rollups of the OP stack, such as Base. */
 const GAS_PRICE_ORACLE = '0x420000000000000000000000000000000000000F'
 /** `getL1FeeUpperBound(uint256 unsignedTxSize)`. */
 const SELECTOR = '0xf1c7a58b'
-/** What a transaction has around its data, without the signature. */
+/** Size of a transaction without its data and signature. */
 const TRANSACTION_BYTES = 120
 
-/** What a rollup takes beside gas for a transaction with so much data; 0 on other chains, where nobody answers. */
+/** Returns the rollup's data fee, or 0 on other chains, which have no such contract. */
 async function readDataFee(chain: Pick<PublicClient, 'call'>, dataBytes: number): Promise<bigint> {
   const size = toHex(TRANSACTION_BYTES + dataBytes, { size: 32 }).slice(2)
   try {

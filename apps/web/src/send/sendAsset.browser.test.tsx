@@ -7,7 +7,7 @@ import { toTransferData } from '../token/erc20.ts'
 
 afterEach(closeWallet)
 
-/** The wallet holds 12.5 of the token. */
+/** The wallet holds 12.5 tokens. */
 async function openWithToken() {
   const eth_call = ([request]: readonly unknown[]) =>
     (request as { to: string }).to === TOKEN.address ? `0x${(12_500_000).toString(16).padStart(64, '0')}` : '0x'
@@ -17,7 +17,7 @@ async function openWithToken() {
 }
 
 describe('a token', () => {
-  test('its balance is shown; the confirmation names token, amount, recipient and a fee in ETH; its contract is called', async () => {
+  test('shows its balance, confirms token, amount, recipient and a fee in ETH, and calls its contract', async () => {
     const { screen, service, tokens } = await openWithToken()
     await expect.element(screen.getByRole('list', { name: 'Tokens' }).getByText('12.5 TEST')).toBeVisible()
     await to(screen).fill(recipient)
@@ -36,7 +36,7 @@ describe('a token', () => {
     await expect.element(screen.getByRole('link', { name: /Sent to 0x709979…dc79C8.*−2\.5 TEST/ })).toBeVisible()
   })
 
-  test('sent to its own contract: warned of; Max is all of it', async () => {
+  test('warns about sending it to its own contract, and sends all of it with Max', async () => {
     const { screen, tokens } = await openWithToken()
     await to(screen).fill(TOKEN.address)
     await screen.getByRole('button', { name: 'Max' }).click()
@@ -57,7 +57,7 @@ describe('Max', () => {
     return opened
   }
 
-  test('an amount that was changed by hand is that amount', async () => {
+  test('is replaced by an amount that the user enters', async () => {
     const { screen } = await max({ gwei: 1n })
     await amount(screen).fill('0.5')
     await review(screen).click()

@@ -7,7 +7,7 @@ import { type SessionKind, useSession } from '../wallet/session.ts'
 import type { Draft } from './prepareDraft.ts'
 import type { ShownPayment } from './tellDraft.ts'
 
-/** A wallet confirms a draft; a vault's payment may have to wait for approvals. */
+/** Wallets confirm a draft. Vault payments may wait for approvals. */
 export type Step =
   | { name: 'form' | 'checking' | 'signing' }
   | { name: 'confirm'; draft: Draft }
@@ -17,16 +17,13 @@ export type Step =
 export type SendState = {
   step: Step
   failure: ServiceError | null
-  /** Signed, and nobody knows whether it was sent: the next payment could be a second one. */
+  /** A signed payment with an unknown outcome. The user might pay it twice. */
   unsettled: SignResult | null
-  /** Whether the browser has it: then it counts for as long as it is there, since another tab may take it away. */
+  /** Whether the browser stores it. If so, the stored value decides, because another tab may remove it. */
   isKept: boolean
 }
 
-/**
- * How far the payment of a wallet or a vault is. A tab that ends between signature and broadcast leaves a public signature behind, and
- * nothing sent.
- */
+/** The state of a payment. A tab that closes between signing and sending leaves a public signature and no transaction. */
 export const SENDING: SessionKind<SendState> = {
   initial: { step: { name: 'form' }, failure: null, unsettled: null, isKept: false },
   isAtRisk: ({ step }) => step.name === 'signing',
@@ -35,16 +32,16 @@ export const SENDING: SessionKind<SendState> = {
 const toKey = (address: string) => `countersign:unsettled:${address.toLowerCase()}`
 
 export type Unsettled = {
-  /** What is to be shown: what was signed while nobody knows whether it was sent; null for nothing, or where the page tells of it anyway. */
+  /** The payment to show. Null if there is none, or if the page already shows it. */
   shown: SignResult | null
   noteUnsettled: (signed: SignResult) => void
-  /** Takes away what the page showed when this function was made, and nothing that was noted since. */
+  /** Removes only the payment that was shown when this function was created. */
   forgetUnsettled: () => void
 }
 
 /**
- * What a wallet or a vault has signed while nobody knows whether it was sent. In the browser, for all tabs and after a reload: the
- * next payment could be a second one. In the session too, where the browser keeps nothing.
+ * Tracks a signed payment with an unknown outcome. It's stored in the browser, for all tabs and reloads, and in the session in case the
+ * browser stores nothing.
  */
 export function useUnsettled(address: Hex): Unsettled {
   const [{ step, failure, unsettled }, session] = useSession(SENDING, address)

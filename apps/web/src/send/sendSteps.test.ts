@@ -11,7 +11,7 @@ test.each([
   [included, 'complete', ['done', 'done', 'done', 'done']],
   [included, 'pin_failed', ['done', 'done', 'failed', 'waiting']],
   [included, 'onchain_failed', ['done', 'done', 'done', 'failed']],
-  // A proof can be public before the transaction is in a block, and of one that fails there.
+  // A proof can be public before its transaction is in a block, or for a transaction that fails.
   [{ state: 'waiting' } as const, 'complete', ['done', 'active', 'done', 'done']],
   [{ state: 'reverted', blockNumber: 7n } as const, 'complete', ['done', 'failed', 'done', 'done']],
 ] as const)('%o, %s', (inclusion, proofStatus, states) => {

@@ -5,7 +5,7 @@ export type SendStep = { label: string; state: 'done' | 'active' | 'waiting' | '
 
 type Progress = { inclusion: Inclusion; proofStatus: ProofStatus | undefined }
 
-/** How far a payment has come that was signed and broadcast. Block and proof go their ways independently. */
+/** Progress of a sent payment. Block and proof are independent. */
 export function toSendSteps({ inclusion, proofStatus }: Progress): SendStep[] {
   return [
     { label: 'Signed and sent', state: 'done' },
@@ -15,7 +15,7 @@ export function toSendSteps({ inclusion, proofStatus }: Progress): SendStep[] {
   ]
 }
 
-/** While it is being signed there is but one thing to tell. */
+/** Steps while signing. */
 export const signingSteps: SendStep[] = [
   { label: 'Signing and sending', state: 'active' },
   { label: 'Confirmed on chain', state: 'waiting' },
@@ -40,12 +40,12 @@ function toPublishState(status: ProofStatus | undefined): SendStep['state'] {
   return status === 'onchain_failed' ? 'failed' : 'waiting'
 }
 
-/** Whether the chain has taken a transaction into a block, and whether it did what it should. */
+/** Whether the transaction is in a block, and whether it succeeded. */
 export type Inclusion = { state: 'waiting' } | { state: 'included' | 'reverted'; blockNumber: bigint }
 
 const POLL_INTERVAL_MS = 2000
 
-/** Asks for the receipt of a transaction until there is one. A node that fails is asked again: there is nothing to decide yet. */
+/** Polls for the transaction's receipt. Retries after errors. */
 export function useInclusion(hash: `0x${string}`): Inclusion {
   const { client } = useService()
   const [inclusion, setInclusion] = useState<Inclusion>({ state: 'waiting' })

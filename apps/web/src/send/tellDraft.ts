@@ -5,18 +5,18 @@ import type { Token } from '../config.ts'
 import { parseTransferData } from '../token/erc20.ts'
 import type { Draft } from './prepareDraft.ts'
 
-/** The exact amount, with its unit. */
+/** The exact amount with its unit. */
 export function tellAmount({ valueWei, transfer }: Pick<Draft, 'valueWei' | 'transfer'>, coin: string): string {
   if (transfer === null) return `${formatEther(valueWei)} ${coin}`
   return `${formatUnits(transfer.amount, transfer.token.decimals)} ${transfer.token.symbol}`
 }
 
-/** Who gets it: of a token that is not the address that the transaction goes to. */
+/** The recipient. For a token payment, this isn't the transaction's `to`. */
 export function toRecipient({ to, transfer }: Pick<Draft, 'to' | 'transfer'>): Hex {
   return transfer === null ? to : transfer.recipient
 }
 
-/** What a transaction pays, and to whom; `transfer` only of a token that is configured, since only its decimals are known. */
+/** A payment's amount and recipient. `transfer` is set only for configured tokens, whose decimals are known. */
 export type ShownPayment = Pick<Draft, 'to' | 'valueWei' | 'transfer'>
 
 export function toShownPayment({ chainId, to, value, data }: TxMetadata, tokens: readonly Token[]): ShownPayment {

@@ -15,21 +15,21 @@ export type PaymentOf = Unsettled & {
   step: Step
   failure: ServiceError | null
   setStep(step: Step): void
-  /** The heading of the card, which takes the focus of a button that goes. */
+  /** The card's heading. It gets the focus when a focused button is removed. */
   heading: RefObject<HTMLHeadingElement | null>
-  /** All that `SendForm` needs, but what to do with a draft. */
+  /** All props of `SendForm` except the review handler. */
   props: Omit<SendFormProps, 'onReview'>
-  /** Reads the form and asks the chain. The draft, if nothing is wrong with it; the form stays `checking` then. */
+  /** Parses the form and queries the chain. Returns the draft, with the form still `checking`, or undefined after an error. */
   review(): Promise<Draft | undefined>
   showErrors(errors: FieldErrors): void
   clear(): void
-  /** To the first field, which is there after the next paint. */
+  /** Focuses the first field after the next paint. */
   focus(): void
 }
 
 const EMPTY: SendFields = { asset: '', to: '', amount: '', data: '', gas: '' }
 
-/** A payment of a wallet or a vault: how far it is, what is written into its form, and what is wrong with that. */
+/** State of a wallet's or vault's payment form. */
 export function usePayment(from: Hex): PaymentOf {
   const { client } = useService()
   const tokens = useTokens()
@@ -37,7 +37,7 @@ export function usePayment(from: Hex): PaymentOf {
   const [{ step, failure }, session] = useSession(SENDING, from)
   const [fields, setFields] = useState(EMPTY)
   const { errors, form, showErrors, forgetErrors } = useFieldErrors<keyof SendFields>()
-  /** The amount is whatever can be sent at most, at the fees of the time. */
+  /** The amount is the maximum at current fees. */
   const [isMax, setIsMax] = useState(false)
   const setStep = (next: Step) => session.set({ step: next })
   const isChecking = () => session.get().step.name === 'checking'
@@ -69,7 +69,7 @@ export function usePayment(from: Hex): PaymentOf {
     return draft
   }
 
-  /** Before there is a recipient, the wallet itself is as good. */
+  /** Without a recipient, estimates a payment to the wallet itself. */
   async function fillMax() {
     if (isChecking()) return
     const hasRecipient = !('errors' in parseFields({ ...fields, amount: '1' }, { tokens, coin }))

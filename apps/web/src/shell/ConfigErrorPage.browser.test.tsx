@@ -5,7 +5,7 @@ import { ConfigError } from '../config.ts'
 import { ConfigErrorPage } from './ConfigErrorPage.tsx'
 import '../styles/app.css'
 
-test('says everything that is wrong, and what to do', async () => {
+test('lists every error and the remedy', async () => {
   const faults = ['apiBaseUrl must be the http(s) URL of the service', 'chainId must be a positive whole number']
   const screen = await render(<ConfigErrorPage error={new ConfigError(faults)} />)
   for (const fault of faults) await expect.element(screen.getByRole('alert').getByText(fault)).toBeVisible()
@@ -13,7 +13,7 @@ test('says everything that is wrong, and what to do', async () => {
   await expectAccessible()
 })
 
-test('an error of another kind shows nothing of its inside', async () => {
+test('hides the text of unexpected errors', async () => {
   const screen = await render(<ConfigErrorPage error={new Error('inner text')} />)
   await expect.element(screen.getByText('the configuration couldn’t be read')).toBeVisible()
   expect(screen.getByText('inner text').query()).toBeNull()

@@ -5,7 +5,7 @@ const EXAMPLE = `{
   "chainId": 11155111
 }`
 
-/** Shown in place of the app, mostly to an operator who is setting it up. */
+/** Shown instead of the app, mostly to an operator. */
 export function ConfigErrorPage({ error }: { error: unknown }) {
   const faults = error instanceof ConfigError ? error.faults : ['the configuration couldn’t be read']
   return (

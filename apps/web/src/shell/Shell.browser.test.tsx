@@ -10,7 +10,7 @@ import { toApproveUrl } from '../vaults/approvalText.ts'
 installPasskeys()
 afterEach(closeWallet)
 
-test('the skip link leads to the content, and an approval that was given stays there', async () => {
+test('the skip link focuses the content and keeps an approval', async () => {
   let fragment = ''
   const make = async (service: TestService) => {
     const client = new ServiceClient(service.config)

@@ -14,7 +14,7 @@ const TITLES: Record<Route['page'], string> = {
   not_found: 'Page not found',
 }
 
-/** What every page has around it. */
+/** Header, navigation and footer of every page. */
 export function Shell({ children }: { children: ReactNode }) {
   const main = useRef<HTMLElement>(null)
   const { page } = parseRoute(usePath())
@@ -23,7 +23,7 @@ export function Shell({ children }: { children: ReactNode }) {
     document.title = `${TITLES[page]} · Countersign`
   }, [page])
   const current = (...names: Route['page'][]) => (names.includes(page) ? ({ 'aria-current': 'page' } as const) : {})
-  /** Without the fragment, which is the approver's payment on `/approve`. */
+  /** Doesn't change the fragment, which holds the payment on `/approve`. */
   function skip(event: MouseEvent) {
     event.preventDefault()
     main.current?.focus()
@@ -69,7 +69,7 @@ export function Shell({ children }: { children: ReactNode }) {
   )
 }
 
-/** Between light and dark; the choice is remembered. */
+/** Toggles between light and dark. The choice is stored. */
 function ThemeToggle() {
   const [theme, setTheme] = useState(readTheme)
   const other = theme === 'dark' ? 'light' : 'dark'
@@ -90,13 +90,12 @@ function ThemeToggle() {
   )
 }
 
-/** What the visitor chose; without a choice the system's setting holds. */
+/** The visitor's choice. Without one, the system setting applies. */
 type Theme = 'light' | 'dark'
 
-/** Read by `public/theme.js` too, before the first paint. */
+/** `public/theme.js` reads it too, before the first paint. */
 const KEY = 'countersign:theme'
 
-/** What is shown now. */
 function readTheme(): Theme {
   const { theme } = document.documentElement.dataset
   if (theme === 'light' || theme === 'dark') return theme
@@ -108,6 +107,6 @@ function chooseTheme(theme: Theme): void {
   try {
     window.localStorage.setItem(KEY, theme)
   } catch {
-    // Storage is forbidden: the choice holds until the page is left.
+    // Storage is blocked, so the choice lasts until the page closes.
   }
 }

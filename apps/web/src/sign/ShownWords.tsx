@@ -5,11 +5,11 @@ import { Notice } from '../ui/Notice.tsx'
 
 export type ShownWordsProps = {
   shown: ShownContent
-  /** The address that signs. */
+  /** The signing address. */
   wallet: string
 }
 
-/** What is about to be signed, in words and field by field. */
+/** Shows the content to sign, in words and field by field. */
 export function ShownWords({ shown, wallet }: ShownWordsProps) {
   const { chainId } = useConfig()
   const { title, sentence, warnings, facts } = useMemo(

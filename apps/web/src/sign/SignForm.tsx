@@ -32,7 +32,7 @@ const KINDS: Record<SignKind, { name: string; label: string; hint: string; place
   },
 }
 
-/** Where a message is written. Nothing here signs. */
+/** The form for messages. Doesn't sign. */
 export function SignForm({ fields, error, form, onChange, onReview }: SignFormProps) {
   const { label, hint, placeholder } = KINDS[fields.kind]
   function submit(event: FormEvent) {

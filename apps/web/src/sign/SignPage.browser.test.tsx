@@ -23,14 +23,14 @@ function toPermit(owner: string, chainId: number, value: string) {
   }
 }
 
-/** What the link saves. */
+/** The linked file's text. */
 async function readSaved(link: Element): Promise<Uint8Array> {
   const href = link.getAttribute('href') ?? ''
   return new Uint8Array(await (await fetch(href)).arrayBuffer())
 }
 
-describe('what is signed', () => {
-  test('a text: nothing is signed before it was shown; then signature, proof, and the opening as a file', async () => {
+describe('signing', () => {
+  test('shows a text before signing it, then offers signature, proof and opening', async () => {
     const { screen, service } = await open()
     await write(screen, 'I agree.\nAnd I mean it.')
     await expect.element(screen.getByRole('heading', { name: 'Review before you sign' })).toHaveFocus()
@@ -45,12 +45,12 @@ describe('what is signed', () => {
     const [proof] = service.proofs
     const link = screen.getByRole('link', { name: 'View proof' })
     await expect.element(link).toHaveAttribute('href', `/proof/${proof?.slug}`)
-    const save = screen.getByRole('link', { name: 'Save the opening' })
+    const save = screen.getByRole('link', { name: 'Download opening' })
     await expect.element(save).toHaveAttribute('download', `opening-${proof?.slug}.json`)
     await expect.element(screen.getByText(/without it, no one can open the proof/)).toBeVisible()
     const saved = await readSaved(save.element())
     const opening = parseOpening(saved)
-    // Indented, nested lists could grow beyond what its readers take.
+    // Indentation could make nested lists exceed the size limit.
     expect(new TextDecoder().decode(saved)).toBe(`${JSON.stringify(opening)}\n`)
     expect(`0x${toHex(computeCommitment(opening))}`).toBe(proof?.txHash)
     if (typeof opening.signature === 'string') return expect.fail('the half with the signature is withheld')
@@ -60,7 +60,7 @@ describe('what is signed', () => {
     expect(signer).toBe(getAddress(service.wallet.address))
   })
 
-  test('a sign-in is named, with what the signature is good for', async () => {
+  test('names a sign-in and what its signature allows', async () => {
     const { screen, service } = await open()
     const message = createSiweMessage({
       address: getAddress(service.wallet.address),
@@ -78,7 +78,7 @@ describe('what is signed', () => {
     await expectAccessible()
   })
 
-  test('typed data field by field; a permit is named, with a warning that it gives away tokens', async () => {
+  test('shows typed data field by field and warns about a permit', async () => {
     const { screen, service } = await open()
     const permit = toPermit(service.wallet.address, service.config.chainId, '1000')
     await write(screen, JSON.stringify(permit, undefined, 2), 'Typed data')
@@ -90,7 +90,7 @@ describe('what is signed', () => {
     await expectAccessible()
     await confirm(screen).click()
     await expect.element(screen.getByRole('heading', { name: 'Typed data signed' })).toBeVisible()
-    const save = screen.getByRole('link', { name: 'Save the opening' })
+    const save = screen.getByRole('link', { name: 'Download opening' })
     await expect.element(save).toHaveAttribute('href')
     const opening = parseOpening(await readSaved(save.element()))
     if (typeof opening.signature === 'string') return expect.fail('the half with the signature is withheld')
@@ -98,7 +98,7 @@ describe('what is signed', () => {
     expect(await recoverTypedDataAddress({ ...permit, signature } as never)).toBe(getAddress(service.wallet.address))
   })
 
-  test('on a small phone no part of an address is out of sight', async () => {
+  test('shows whole addresses on a small phone', async () => {
     await page.viewport(360, 740)
     onTestFinished(() => page.viewport(414, 896))
     const { screen, service } = await open()
@@ -107,13 +107,13 @@ describe('what is signed', () => {
     await expect.element(confirm(screen)).toBeVisible()
     expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
     await confirm(screen).click()
-    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    await expect.element(screen.getByRole('link', { name: 'Download opening' })).toBeVisible()
     expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
   })
 })
 
-describe('what is refused, beside the field and before any call', () => {
-  test('the form with a message is accessible; the message goes when something is written', async () => {
+describe('rejects invalid input at its field, before any call', () => {
+  test('is accessible with an error, and hides the error when the input changes', async () => {
     const { screen, service } = await open()
     await write(screen, JSON.stringify(toPermit(SPENDER, 1, '1')), 'Typed data')
     await expect.element(text(screen)).toHaveAccessibleDescription(/This is for chain 1\./)
@@ -128,19 +128,19 @@ describe('what is refused, beside the field and before any call', () => {
   })
 })
 
-describe('the opening is answered once', () => {
+describe('the opening', () => {
   const isHeld = () => {
     const leaving = new Event('beforeunload', { cancelable: true })
     window.dispatchEvent(leaving)
     return leaving.defaultPrevented
   }
 
-  test('the browser asks before the page is closed, until the opening is saved', async () => {
+  test('makes the browser ask before closing until it is saved', async () => {
     const { screen } = await open()
     await write(screen, 'I agree.')
     expect(isHeld()).toBe(false)
     await confirm(screen).click()
-    const save = screen.getByRole('link', { name: 'Save the opening' })
+    const save = screen.getByRole('link', { name: 'Download opening' })
     await expect.element(save).toHaveAttribute('href')
     expect(isHeld()).toBe(true)
     await expect.element(screen.getByRole('button', { name: 'Sign another without saving' })).toBeVisible()
@@ -152,7 +152,7 @@ describe('the opening is answered once', () => {
     await expect.element(text(screen)).toHaveFocus()
   })
 
-  test('a visitor who leaves the page while it signs, and comes back, finds it', async () => {
+  test('is still there for a visitor who left the page during signing', async () => {
     const held = Promise.withResolvers<void>()
     const intercept = (url: string, pass: () => Promise<Response>) =>
       url.endsWith('/sign/message') ? held.promise.then(pass) : undefined
@@ -163,27 +163,27 @@ describe('the opening is answered once', () => {
     expect(isHeld()).toBe(true)
     await screen.getByRole('link', { name: 'Verify', exact: true }).click()
     await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
-    // On a page of the wallet or not: closing it loses the opening all the same.
+    // On any page: closing the tab loses the opening.
     expect(isHeld()).toBe(true)
     held.resolve()
     await expect.poll(() => service.proofs.length).toBe(1)
     expect(isHeld()).toBe(true)
     await screen.getByRole('link', { name: 'Sign', exact: true }).click()
-    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    await expect.element(screen.getByRole('link', { name: 'Download opening' })).toBeVisible()
   })
 
-  test('two clicks in one turn are one signature', async () => {
+  test('is created once for a double click', async () => {
     const { screen, service } = await open()
     await write(screen, 'I agree.')
     await expect.element(confirm(screen)).toBeVisible()
     const button = confirm(screen).element() as HTMLButtonElement
     button.click()
     button.click()
-    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    await expect.element(screen.getByRole('link', { name: 'Download opening' })).toBeVisible()
     expect(service.proofs).toHaveLength(1)
   })
 
-  test('a lost answer: it says that a proof may be there which nobody can open', async () => {
+  test('is reported lost after a lost response', async () => {
     const { screen, service } = await open()
     await write(screen, 'I agree.')
     await expect.element(confirm(screen)).toBeVisible()
@@ -195,12 +195,12 @@ describe('the opening is answered once', () => {
   })
 })
 
-describe('who is here', () => {
-  test('the history shows a message by kind and time, and not by its commitment', async () => {
+describe('the history', () => {
+  test('shows a message by kind and time, not by its commitment', async () => {
     const { screen, service } = await open()
     await write(screen, 'I agree.')
     await confirm(screen).click()
-    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    await expect.element(screen.getByRole('link', { name: 'Download opening' })).toBeVisible()
     await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
     const row = screen.getByRole('link', { name: /Off-chain signature/ })
     await expect.element(row).toBeVisible()

@@ -15,7 +15,7 @@ import { SignResult } from './SignResult.tsx'
 
 type SignCardProps = {
   wallet: WalletInfo
-  /** The service no longer knows the session. */
+  /** The session has expired. */
   onSessionLost: () => void
 }
 
@@ -25,8 +25,8 @@ type SignStep =
   | { name: 'signed'; shown: FormContent; result: SignOffChainResult; isKept: boolean }
 
 /**
- * The opening is answered once, so a visitor who leaves the page while the enclave signs, and comes back, must find it. Nobody else has
- * it: a tab that ends before it is kept leaves a proof that nobody can open.
+ * The service returns the opening only once, so it must survive while the visitor is on another page. If the tab closes before it's saved,
+ * no one can open the proof.
  */
 const SIGNING: SessionKind<{ step: SignStep; failure: ServiceError | null }> = {
   initial: { step: { name: 'form' }, failure: null },
@@ -35,7 +35,6 @@ const SIGNING: SessionKind<{ step: SignStep; failure: ServiceError | null }> = {
 
 const EMPTY: SignFields = { kind: 'text', text: '' }
 
-/** Write, read what it means, sign, keep the opening. */
 export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   const { chainId } = useConfig()
   const { client } = useService()
@@ -55,7 +54,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   }
 
   async function confirm(shown: FormContent) {
-    // Two clicks in one turn come before the button is gone: the second would make a second proof.
+    // A double click arrives before the button is removed, and would create a second proof.
     if (session.get().step.name !== 'confirm') return
     session.set({ step: { name: 'signing', shown }, failure: null })
     heading.current?.focus()
@@ -72,7 +71,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
     }
   }
 
-  /** The form is there after the next paint. */
+  /** Waits for the form to render. */
   function focusText() {
     requestAnimationFrame(() => form.current?.querySelector('textarea')?.focus())
   }
@@ -125,7 +124,6 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   )
 }
 
-/** Where a message or typed data is signed. */
 export function SignPage() {
   const { signInDemoUrl } = useConfig()
   return (

@@ -13,17 +13,16 @@ import { proofStatusWords } from '../words/proofStatus.ts'
 export type SignResultProps = {
   shown: ShownContent
   result: SignOffChainResult
-  /** Whether the opening was saved. */
   isKept: boolean
   onKept: () => void
   onAgain: () => void
 }
 
-/** The signature, its proof, and the opening, which is here for the only time. */
+/** Shows the signature, its proof, and the opening, which exists only here. */
 export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResultProps) {
   const { signature, attestationSlug, opening } = result
   const { proof } = useAttestation(attestationSlug)
-  // Indented, nested lists could grow beyond `MAX_OPENING_BYTES`.
+  // Without indentation, which could make nested lists exceed `MAX_OPENING_BYTES`.
   const file = useMemo(() => new TextEncoder().encode(`${JSON.stringify(opening)}\n`), [opening])
   return (
     <Step id="signed-heading" className="stack" title={`${shown.kind === 'message' ? 'Message' : 'Typed data'} signed`}>

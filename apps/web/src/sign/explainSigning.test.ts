@@ -7,20 +7,23 @@ describe.each(['network_unreachable', 'request_timeout', 'response_invalid'])('%
     'POST /sign/message',
     'POST /sign/message: no answer, or blocked by CORS',
     'POST /sign/typed-data answered 502',
-  ])('of “%s” it may have been signed, and the opening is lost', (details) => {
+  ])('says for “%s” that it may be signed and the opening is lost', (details) => {
     expect(explainSigning(new ServiceError(code, 'x', { details }))?.title).toBe('This may have been signed')
   })
 
-  test.each(['GET /wallet/me', 'GET /wallet/me answered 502', undefined])('of “%s” nothing was sent', (details) => {
-    expect(explainSigning(new ServiceError(code, 'x', { details }))).toBeUndefined()
-  })
+  test.each(['GET /wallet/me', 'GET /wallet/me answered 502', undefined])(
+    'says nothing for “%s”, because nothing was sent',
+    (details) => {
+      expect(explainSigning(new ServiceError(code, 'x', { details }))).toBeUndefined()
+    },
+  )
 })
 
-test('a part of the page that is gone: load it again, nothing was signed', () => {
+test('asks for a reload if part of the page is gone', () => {
   const error = new ServiceError('network_unreachable', 'a part of the page is gone', { details: 'reload the page' })
   expect(explainSigning(error)?.advice).toMatch(/Nothing was signed\. Reload the page\.$/)
 })
 
-test('a refusal has the general words', () => {
+test('uses the general words for other rejections', () => {
   expect(explainSigning(new ServiceError('rate_limited', 'x', { status: 429 }))).toBeUndefined()
 })

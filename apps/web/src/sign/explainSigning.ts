@@ -6,7 +6,7 @@ const PART_MISSING: Explanation = {
   advice: 'The connection dropped, or the app was updated. Nothing was signed. Reload the page.',
 }
 
-/** What is not sent anywhere by itself does no harm if it is signed again. */
+/** A message isn't sent anywhere, so signing it again is harmless. */
 const OPENING_LOST: Explanation = {
   title: 'This may have been signed',
   advice:
@@ -37,7 +37,7 @@ const EXPLANATIONS: Record<OffChainCode, Explanation> = {
   },
 }
 
-/** What the general words do not say of a message or typed data that was to be signed. The SDK's `details` tell what was lost. */
+/** Explains errors specific to messages and typed data. The SDK's `details` name the call that failed. */
 export function explainSigning({
   code,
   details = '',
@@ -47,7 +47,7 @@ export function explainSigning({
     case 'request_timeout':
     case 'response_invalid':
       if (details === 'reload the page') return PART_MISSING
-      // They begin with the call: of those before the signing nothing can have been signed.
+      // `details` start with the call. Calls before signing can't have signed anything.
       return details.startsWith('POST /sign/') ? OPENING_LOST : undefined
     default:
       return Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code as OffChainCode] : undefined

@@ -10,19 +10,19 @@ const order = {
 }
 
 describe('parseSignFields', () => {
-  test('a text is signed to the byte: nothing is trimmed, joined or converted', () => {
+  test('signs text byte for byte, without trimming or converting', () => {
     expect(parse('text', ' é\n')).toEqual({ shown: { kind: 'message', content: { message: '0x20c3a90a' } } })
     expect(parse('text', '0xabcd')).toMatchObject({ shown: { content: { message: '0x307861626364' } } })
   })
 
-  test('half a character is refused: encoders would replace it, and another text would be signed', () => {
+  test('rejects an unpaired surrogate, because encoders would replace it', () => {
     expect(parse('text', 'a\ud800')).toMatchObject({ error: expect.stringContaining('invalid character') })
     expect(parse('typed-data', JSON.stringify({ ...order, domain: { name: '\ud800' } }))).toMatchObject({
       error: expect.stringContaining('Invalid typed data'),
     })
   })
 
-  test('typed data is what was pasted, with a chain in any spelling', () => {
+  test('keeps typed data as pasted and accepts its chain ID in any notation', () => {
     expect(parse('typed-data', ` ${JSON.stringify(order, undefined, 2)}\n`)).toEqual({
       shown: { kind: 'typed-data', content: order },
     })
@@ -37,7 +37,7 @@ describe('parseSignFields', () => {
     ['a primary type that is not there', { ...order, primaryType: 'Permit' }],
     ['no types', { ...order, types: null }],
     ['nothing', null],
-  ])('%s is refused', (_, typedData) => {
+  ])('rejects %s', (_, typedData) => {
     expect(parse('typed-data', JSON.stringify(typedData))).toMatchObject({
       error: expect.stringContaining('Invalid typed data'),
     })
@@ -51,7 +51,7 @@ describe('parseSignFields', () => {
     ['half a byte', 'hex', '0xabc', 'Enter 0x followed by an even number of hex digits.'],
     ['text for bytes', 'hex', 'hello', 'Enter 0x followed by an even number of hex digits.'],
     ['no JSON', 'typed-data', '{', 'This isn’t valid JSON.'],
-    ['a member that stands there twice', 'typed-data', twice, 'A member appears twice, so the data is ambiguous.'],
+    ['a repeated member', 'typed-data', twice, 'A member appears twice, so the data is ambiguous.'],
     ['another chain', 'typed-data', elsewhere, 'This is for chain 1. The wallet is on chain 31337.'],
     ['no domain', 'typed-data', JSON.stringify({ ...order, domain: {} }), 'Invalid typed data: domain is empty.'],
     [
@@ -73,7 +73,7 @@ describe('parseSignFields', () => {
       'Invalid typed data: not exactly the expected members. Expected domain, types, primaryType, message.',
     ],
     ['nested too deeply', 'typed-data', '['.repeat(30) + ']'.repeat(30), 'This is nested too deeply to sign.'],
-  ])('%s: what is wrong, in these words', (_, kind, text, error) => {
+  ])('has a specific error for %s', (_, kind, text, error) => {
     expect(parse(kind, text)).toEqual({ error })
   })
 })

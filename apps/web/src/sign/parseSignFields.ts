@@ -10,21 +10,19 @@ import {
 import type { ShownContent } from '@countersign/verify'
 import { bytesToHex, type Hex, stringToBytes } from 'viem'
 
-/** How what stands in the form is meant. */
 export type SignKind = 'text' | 'hex' | 'typed-data'
 
-/** What is typed into the form. */
 export type SignFields = { kind: SignKind; text: string }
 
-/** What the form can say, of all that the wallet signs off the chain. */
+/** The kinds of content that the form supports. */
 export type FormContent = Extract<ShownContent, { kind: 'message' | 'typed-data' }>
 
-/** White space is free in what is pasted; the content without it is measured by `hashTypedData`. */
+/** Pasted text may have any white space. `hashTypedData` limits the content without it. */
 const JSON_LIMITS = { maxLength: 262_144, maxDepth: 24 }
 const TOO_LONG = 'This is too long to sign.'
 const MEMBERS = ['domain', 'types', 'primaryType', 'message'] as const
 
-/** Reads what is to be signed, by the rules of the enclave, or says in words what is wrong with it. */
+/** Parses the input by the enclave's rules, or returns an error. */
 export function parseSignFields(
   { kind, text }: SignFields,
   { chainId }: { chainId: number },
@@ -41,7 +39,7 @@ export function parseSignFields(
 
 function parseText(text: string) {
   if (text === '') return { error: 'Enter a message.' }
-  // Encoders replace it, so that another text would be signed than the one that stands here.
+  // Encoders replace it, so the signed text would differ from the input.
   if (/\p{Cs}/u.test(text)) return { error: 'The text contains an invalid character. Remove it and try again.' }
   return toMessage(bytesToHex(stringToBytes(text)))
 }
@@ -82,7 +80,7 @@ function parseTypedData(text: string, chainId: number): { shown: FormContent } |
     return { error: `Invalid typed data: ${details}.${needs}` }
   }
   const asked = content.domain.chainId as string | number | undefined
-  // EIP-712, "Definition of domainSeparator": a wallet refuses another chain than its own.
+  // EIP-712, "Definition of domainSeparator": a wallet rejects other chains than its own.
   if (asked !== undefined && BigInt(asked) !== BigInt(chainId)) {
     return { error: `This is for chain ${BigInt(asked)}. The wallet is on chain ${chainId}.` }
   }

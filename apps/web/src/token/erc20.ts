@@ -6,16 +6,15 @@ import type { Token } from '../config.ts'
 const TRANSFER_SELECTOR = '0xa9059cbb'
 const TRANSFER = /^0xa9059cbb0{24}([0-9a-f]{40})([0-9a-f]{64})/
 
-/** What a token pays, in its smallest unit. */
+/** A token transfer, in the token's smallest unit. */
 export type TransferCall = { recipient: Hex; amount: bigint }
 
-/** The call with which a token is sent. */
 export function toTransferData({ recipient, amount }: TransferCall): Hex {
   const words = [recipient.slice(2).toLowerCase(), amount.toString(16)].map((word) => word.padStart(64, '0'))
   return `${TRANSFER_SELECTOR}${words.join('')}`
 }
 
-/** Reads that call back; undefined for any other. What follows the two arguments changes nothing: contracts do not read it. */
+/** Parses a transfer call. Returns undefined for other calls. Contracts ignore bytes after the two arguments. */
 export function parseTransferData(data: string): TransferCall | undefined {
   const [, recipient, amount] = TRANSFER.exec(data.toLowerCase()) ?? []
   if (recipient === undefined || amount === undefined) return undefined
@@ -25,7 +24,7 @@ export function parseTransferData(data: string): TransferCall | undefined {
 /** `balanceOf(address)` of ERC-20. */
 const BALANCE_OF = '0x70a08231'
 
-/** What an address holds of a token, in its smallest unit. Rejects where there is no such contract. */
+/** Reads a token balance in its smallest unit. Rejects if the contract doesn't exist. */
 export async function readTokenBalance(
   chain: Pick<PublicClient, 'call'>,
   { token, holder }: { token: Token; holder: Hex },

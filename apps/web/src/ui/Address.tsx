@@ -1,7 +1,7 @@
-/** So many characters stay together: 42 are six of these, so that two lines, or three, are alike and easy to compare. */
+/** 42 characters are six groups of seven, so an address breaks into two or three equal lines. */
 const GROUP = /.{1,7}/g
 
-/** An address in full, broken evenly where it does not fit on a line. */
+/** A full address that breaks into equal lines. */
 export function Address({ address }: { address: string }) {
   const groups = address.match(GROUP) ?? []
   return (

@@ -2,7 +2,7 @@ import type { ComponentProps } from 'react'
 
 export type ButtonProps = Omit<ComponentProps<'button'>, 'className' | 'aria-disabled'> & {
   look?: 'quiet' | 'small' | 'large'
-  /** While its task runs. It keeps the focus, so its handler ignores clicks. */
+  /** Set while a task runs. The button keeps the focus, and its handler ignores clicks. */
   isBusy?: boolean
 }
 

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 
 const SHOWN_MS = 2500
 
-/** An icon that copies a text and says so, beside it and to a screen reader. */
+/** Copies a text and confirms it, visibly and to screen readers. */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -14,7 +14,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
       await navigator.clipboard.writeText(text)
       setOutcome('copied')
     } catch {
-      // Forbidden, or the page is not served securely.
+      // Blocked, or the page isn't served securely.
       setOutcome('failed')
     }
     timer.current = setTimeout(() => setOutcome(null), SHOWN_MS)
@@ -40,7 +40,6 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   )
 }
 
-/** A text for reading and for copying. */
 export function CopyText({ text, what }: { text: string; what: string }) {
   return (
     <>

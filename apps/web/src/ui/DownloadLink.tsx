@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'react'
 
-/** Saves bytes that are at hand, to the byte. */
 export function DownloadLink({
   bytes,
   name,

@@ -1,9 +1,8 @@
 import { Fragment, type ReactNode } from 'react'
 
-/** By name. Those that are `false` or null do not apply. */
+/** By name. Entries that are `false` or null are hidden. */
 export type FactsByName = Readonly<Record<string, ReactNode>>
 
-/** Names and what they stand for, side by side. */
 export function Facts({ facts }: { facts: FactsByName }) {
   const shown = Object.entries(facts).filter(([, value]) => value !== false && value !== null)
   return (

@@ -10,17 +10,17 @@ export type FieldProps = {
   placeholder?: string | undefined
   inputMode?: 'text' | 'decimal' | 'numeric' | 'url' | undefined
   maxLength?: number | undefined
-  /** With so many lines. */
+  /** The number of lines. */
   rows?: number | undefined
-  /** For what has to be read digit by digit. */
+  /** For values that are compared digit by digit. */
   isMono?: boolean
-  /** What is being asked about must be what stands there. */
+  /** Read-only while the input is being checked. */
   isLocked?: boolean
-  /** What there is to choose from: the options of a select. */
+  /** The options of a select. */
   children?: ReactNode
 }
 
-/** A labelled control with its hint and its error beside it. */
+/** A labelled control with its hint and error. */
 export function Field(props: FieldProps) {
   const { id, label, hint, error, onChange, rows, isMono = false, isLocked = false, children, ...rest } = props
   const descriptions = [error === undefined ? '' : `${id}-error`, hint === undefined ? '' : `${id}-hint`]

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** A part of the page that opens: its heading, and what those should know who do not open it. */
+/** A part of the page that opens, with a title and a short note. */
 export function Fold(props: { title: string; note?: string | undefined; isOpen?: boolean; children: ReactNode }) {
   const { title, note, isOpen = false, children } = props
   return (

@@ -9,20 +9,20 @@ export type ListCardProps = {
   className?: string
   listClassName: string
   isLoading: boolean
-  /** For a screen reader, while the skeleton is shown. */
+  /** For screen readers, while the skeleton is shown. */
   loading: string | undefined
   error: ServiceError | null
   explain?: ErrorNoticeProps['explanation']
   retry: { label: string; onRetry: () => void }
-  /** In place of a list without items; undefined where it is not known that there are none. */
+  /** Shown instead of an empty list. Undefined until the list has loaded. */
   empty: string | undefined
   intro?: ReactNode
   items: readonly ReactNode[]
-  /** After the list. */
+  /** Shown after the list. */
   children?: ReactNode
 }
 
-/** A card with a list that is read from the service. */
+/** A card with a list from the service. */
 export function ListCard(props: ListCardProps) {
   const { id, title, className = 'card', listClassName, isLoading, loading, error, explain, retry } = props
   const { empty, intro, items, children } = props

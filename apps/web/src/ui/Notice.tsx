@@ -2,18 +2,16 @@ import type { ServiceError } from '@countersign/sdk'
 import type { ReactNode } from 'react'
 import { type Explanation, explainError } from '../words/explainError.ts'
 
-/** What colours and shapes say beside the words. */
 export type Tone = 'good' | 'warning' | 'bad'
 
 export type NoticeProps = {
   tone: Tone
   title: string
   children?: ReactNode
-  /** Read out at once; for what was not there a moment ago. */
+  /** Screen readers announce it at once. For notices that appear later. */
   isAlert?: boolean
 }
 
-/** A few sentences that stand out. */
 export function Notice({ tone, title, children, isAlert }: NoticeProps) {
   return (
     <div className={`notice tone-${tone}`} {...(isAlert ? { role: 'alert' } : {})}>
@@ -24,15 +22,15 @@ export function Notice({ tone, title, children, isAlert }: NoticeProps) {
 }
 
 export type ErrorNoticeProps = {
-  /** Null: nothing is shown. */
+  /** Null shows nothing. */
   error: ServiceError | null
-  /** In place of the general words. */
+  /** Replaces the general explanation. */
   explanation?: Explanation | undefined
-  /** Beside the words: a way on. */
+  /** Buttons after the explanation. */
   children?: ReactNode
 }
 
-/** What went wrong, what to do, and the code, for support. */
+/** An error's title, advice and technical details. */
 export function ErrorNotice({ error, explanation, children }: ErrorNoticeProps) {
   if (error === null) return null
   const { title, advice } = explanation ?? explainError(error)

@@ -6,15 +6,15 @@ export type PasteFieldProps = {
   id: string
   label: string
   hint?: string
-  /** On the button. */
+  /** The button's text. */
   action: string
   isQuiet?: boolean
   isDisabled?: boolean
-  /** Answers what is wrong with the text. A text with nothing wrong is taken out of the field. */
+  /** Returns an error. Without one, the field is cleared. */
   take: (text: string) => string | undefined
 }
 
-/** A field for a text that comes from elsewhere, and the button that takes it. */
+/** A field for pasted text, with a button. */
 export function PasteField({ id, label, hint, action, isQuiet = false, isDisabled = false, take }: PasteFieldProps) {
   const [text, setText] = useState('')
   const [fault, setFault] = useState<string | undefined>(undefined)

@@ -1,10 +1,10 @@
 import { useMemo } from 'react'
 import { encode } from 'uqr'
 
-/** Modules of quiet around the code: readers want four. */
+/** Readers need a margin of four modules. */
 const QUIET = 4
 
-/** A QR code as one SVG path. Always dark on light: many readers do not take it inverted. */
+/** A QR code as one SVG path. Always dark on light, because many readers can't read inverted codes. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { size, path } = useMemo(() => toPath(text), [text])
   return (

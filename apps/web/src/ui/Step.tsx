@@ -3,7 +3,7 @@ import { Button } from './Button.tsx'
 
 export type StepProps = { id: string; title: string; className: string; level?: 2 | 3; children: ReactNode }
 
-/** A part that takes the place of the button that had the focus: its heading gets the focus. */
+/** A part that replaces a focused button. Its heading gets the focus. */
 export function Step({ id, title, className, level = 3, children }: StepProps) {
   const Heading = `h${level}` as const
   const heading = useRef<HTMLHeadingElement>(null)
@@ -20,18 +20,18 @@ export function Step({ id, title, className, level = 3, children }: StepProps) {
 
 export type ConfirmStepProps = Omit<StepProps, 'className'> & {
   className?: string
-  /** On the button. */
+  /** The button's text. */
   action: string
-  /** On the button instead, while the action runs. */
+  /** The button's text while the action runs. */
   doing?: string | undefined
   onConfirm: () => void
-  /** Back to the form; undefined where there is none. */
+  /** Returns to the form. Undefined if there is none. */
   onChange?: (() => void) | undefined
-  /** After the buttons. */
+  /** Shown after the buttons. */
   footer?: ReactNode
 }
 
-/** The last look before something that cannot be taken back. */
+/** The review before an action that can't be undone. */
 export function ConfirmStep(props: ConfirmStepProps) {
   const { className = 'send-confirm stack', action, doing, onConfirm, onChange, footer, children, ...step } = props
   return (

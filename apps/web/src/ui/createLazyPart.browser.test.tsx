@@ -28,7 +28,7 @@ function createPart() {
   return { network, Part }
 }
 
-test('keeps the rest of the page when its script does not load, and loads it again on request', async () => {
+test('keeps the rest of the page when its script fails to load, and retries on request', async () => {
   const { network, Part } = createPart()
   const screen = await render(
     <main>
@@ -49,7 +49,7 @@ test('keeps the rest of the page when its script does not load, and loads it aga
   expect(network.loads).toBe(3)
 })
 
-test('loads again when it is shown again after a failure, and only once after a success', async () => {
+test('loads again when shown after a failure, and only once after a success', async () => {
   const { network, Part } = createPart()
   const first = await render(<Part name="Ada" />)
   await expect.element(first.getByRole('alert')).toBeVisible()
@@ -63,7 +63,7 @@ test('loads again when it is shown again after a failure, and only once after a 
   expect(network.loads).toBe(2)
 })
 
-test('keeps the rest of the page when the part itself fails', async () => {
+test('keeps the rest of the page when the part throws', async () => {
   const Part = createLazyPart(async () => Fragile, null)
   const state = { isBroken: true }
   const screen = await render(<Part state={state} />)

@@ -50,7 +50,7 @@ function LazyPart<Props extends object>({ getLatest, fallback, props }: LazyPart
 
 type PartBoundaryProps = { onRetry: () => void; children: ReactNode }
 
-/** React offers error boundaries as classes only. */
+/** React supports error boundaries only as classes. */
 class PartBoundary extends Component<PartBoundaryProps, { hasFailed: boolean }> {
   override state = { hasFailed: false }
 

@@ -1,4 +1,4 @@
-/** JSON that a page has stored; undefined where there is none, or the browser keeps nothing. */
+/** Reads stored JSON. Returns undefined if there is none or storage is blocked. */
 export function readStored(storage: Storage, key: string): unknown {
   try {
     return JSON.parse(storage.getItem(key) ?? 'null') ?? undefined
@@ -7,12 +7,12 @@ export function readStored(storage: Storage, key: string): unknown {
   }
 }
 
-/** Undefined takes it away. A browser that keeps nothing is no reason to fail. */
+/** Undefined removes the value. Blocked storage is ignored. */
 export function writeStored(storage: Storage, key: string, value: unknown): void {
   try {
     if (value === undefined) storage.removeItem(key)
     else storage.setItem(key, JSON.stringify(value))
   } catch {
-    // Full, or forbidden.
+    // Full or blocked.
   }
 }

@@ -2,7 +2,7 @@ import type { ServiceError } from '@countersign/sdk'
 import { useState } from 'react'
 import { toServiceError } from '../words/explainError.ts'
 
-/** Runs one task at a time, and keeps why the last one failed. */
+/** Runs one task at a time and keeps the last failure. */
 export function useAction() {
   const [isRunning, setIsRunning] = useState(false)
   const [failure, setFailure] = useState<ServiceError | null>(null)

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 
 type Errors<Name extends string> = Partial<Record<Name, string>>
 
-/** What is wrong with the fields of a form. Once the messages are on the page, the first field that has one gets the focus. */
+/** Error messages of a form's fields. The first field with an error gets the focus once the messages are shown. */
 export function useFieldErrors<Name extends string>() {
   const [errors, setErrors] = useState<Errors<Name>>({})
   const form = useRef<HTMLFormElement>(null)
@@ -22,7 +22,7 @@ export function useFieldErrors<Name extends string>() {
       wantsFocus.current = true
       setErrors(found)
     },
-    /** A message goes when its field is changed; the others stay. Without names, all go. */
+    /** Clears the errors of the changed fields, or all errors. */
     forgetErrors(changed?: object) {
       setErrors((before) =>
         changed === undefined
@@ -33,7 +33,7 @@ export function useFieldErrors<Name extends string>() {
   }
 }
 
-/** The messages there are; undefined where nothing is wrong. */
+/** Returns the errors, or undefined if there are none. */
 export function findErrors<Name extends string>(
   candidates: Partial<Record<Name, string | undefined>>,
 ): Errors<Name> | undefined {

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useState } from 'react'
 
 /**
- * Runs something at once, and again after each interval, as long as the page can be seen. `run` reports its own failures; when the
- * page is hidden or left it is aborted. The answer runs it now.
+ * Calls `run` at once and then after each interval while the page is visible. Aborts it when the page is hidden or left. `run` must handle
+ * its own failures. Returns a function that runs it now.
  */
 export function useWhileVisible(run: (signal: AbortSignal) => Promise<void>, intervalMs: number): () => void {
   const [turn, setTurn] = useState(0)

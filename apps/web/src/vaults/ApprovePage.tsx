@@ -15,7 +15,7 @@ import { RulesInWords } from './RulesInWords.tsx'
 import { useApprove } from './useApprove.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
-/** `/approve`: shows what a vault is to sign, computed again from its content, and has a passkey approve it. Nobody has to sign in. */
+/** `/approve`: shows a vault request, recomputed from its content, and approves it with a passkey. Needs no sign-in. */
 export function ApprovePage() {
   const [text, setText] = useState(readFragment)
   useEffect(() => {
@@ -61,7 +61,7 @@ function readPrepared(text: string): { prepared: Prepared } | { error: ServiceEr
   }
 }
 
-/** All that an approval is bound to. A transaction's digest has no sender: that of another vault can be the same. */
+/** Everything that an approval covers. A transaction's digest has no sender, so another vault's could be the same. */
 function toKey({ address, policyHash, kind, digest, expiresMs }: Prepared): string {
   return [address, policyHash, kind, digest, expiresMs].join()
 }
@@ -105,7 +105,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
   )
 }
 
-/** The text for whoever asked. It is no secret, and of use for nothing else. */
+/** The approval isn't secret and is valid only for this request. */
 function GivenApproval({ approval }: { approval: Approval }) {
   const text = JSON.stringify(approval)
   const bytes = useMemo(() => new TextEncoder().encode(`${text}\n`), [text])

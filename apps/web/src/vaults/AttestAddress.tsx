@@ -6,7 +6,7 @@ import { Button } from '../ui/Button.tsx'
 import { useAction } from '../ui/useAction.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
-/** Has the enclave state, in public, that this address is that of these rules. */
+/** Lets the enclave attest publicly that the address belongs to the rules. */
 export function AttestAddress({ vault }: { vault: Vault }) {
   const { client } = useService()
   const [slug, setSlug] = useState<string | null>(null)

@@ -13,10 +13,10 @@ afterEach(closeWallet)
 
 const FRIEND = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const WITNESSES = [1, 2, 3].map(toKey)
-/** The base point of Ed25519: a key of the right form. */
+/** The base point of Ed25519: a well-formed key. */
 const ENTROPY_KEY = '5866666666666666666666666666666666666666666666666666666666666666'
 
-test('a schedule that would begin by a wrong clock is not made; with the clock set right it is', async () => {
+test('rejects a schedule if the clock is wrong, and accepts it once the clock is right', async () => {
   const prepare = async (service: TestService) => {
     const terms = { template: 'limit', limitWei: 1n, feeWei: 1n, recipients: null, approvals: 0, agent: null } as const
     const context = { chainId: 31337, approvers: [], log: null, time: [], startsAtMs: 0 }
@@ -63,7 +63,7 @@ test('creates no passkey for rules that would be rejected', async () => {
     await expect.element(list).toHaveFocus()
   }
   expect(passkeys().credentialIds).toHaveLength(0)
-  // The form in which people copy addresses.
+  // The format in which people copy addresses.
   await list.fill(FRIEND)
   await button(screen, 'Create passkey').click()
   await expect.element(screen.getByText(/^Passkey 1, created here/)).toBeVisible()

@@ -28,7 +28,6 @@ import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { useOwnVaults } from './VaultsPage.tsx'
 import { MAX_NAME_LENGTH, writeVaultNotes } from './vaultNotes.ts'
 
-/** `/vaults/new`: from a template to an address. */
 export function NewVaultPage() {
   return (
     <SignedInPage title="Create vault">
@@ -39,7 +38,6 @@ export function NewVaultPage() {
 
 type MakingStep = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
 
-/** Write, make the passkeys, read the rules, make it, keep the file. */
 function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
   const config = useConfig()
   const { vaults, create } = useOwnVaults({ onSessionLost })
@@ -81,7 +79,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     if ('errors' in parsed) return void showErrors(parsed.errors)
     if (fields.template === 'agent' && time.length === 0)
       return void setFault('Schedules need a time source, and none is configured.')
-    // Passkeys that no rule needs would be published for nothing.
+    // Unneeded passkeys would be published without a purpose.
     const approvers = approvals === 0 ? [] : given
     const terms = approvers.length === 0 ? { ...parsed.terms, approvals: 0 } : parsed.terms
     const log = readPolicyLog(config)
@@ -181,7 +179,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   )
 }
 
-/** A whole minute that every sample in use is after: the first payment must not come too early. */
+/** A whole minute before every current sample, so that the first payment isn't too early. */
 function toStart(nowMs: number): number {
   const earliest = nowMs - MAX_SAMPLE_AGE_MS
   return earliest - (earliest % 60_000)
@@ -193,7 +191,6 @@ function tellMissing(approvals: number): string {
     : `These rules need ${approvals} passkeys. Create them first.`
 }
 
-/** The address, the file, and the offer to have the address attested. */
 function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
   const address = getAddress(vault.address)
   return (

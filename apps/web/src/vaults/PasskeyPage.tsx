@@ -5,7 +5,7 @@ import { CopyButton } from '../ui/CopyButton.tsx'
 import { useAction } from '../ui/useAction.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
-/** `/passkey`: makes a passkey for a vault that somebody makes on another device. Nobody has to sign in. */
+/** `/passkey`: creates a passkey for a vault that someone creates on another device. Needs no sign-in. */
 export function PasskeyPage() {
   const [passkey, setPasskey] = useState<Passkey | null>(null)
   const { run, isRunning, failure } = useAction()

@@ -10,14 +10,14 @@ import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 export type PasskeyPickerProps = {
   passkeys: readonly ChosenPasskey[]
-  /** How many approve. */
+  /** The number of approvals that the rules need. */
   approvals: number
   /** Called before a passkey is created. A passkey for a rejected vault would be useless. */
   canMake: () => boolean
   onChange: (passkeys: readonly ChosenPasskey[]) => void
 }
 
-/** The passkeys of a new vault: made here, or brought from another device. */
+/** Collects the passkeys of a new vault, from this or another device. */
 export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: PasskeyPickerProps) {
   const { user } = useService()
   const { run, isRunning, failure } = useAction()
@@ -72,7 +72,7 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
   )
 }
 
-/** A lost passkey cannot be replaced, so one more than is needed belongs to every vault. */
+/** A lost passkey can't be replaced, so every vault should have a spare. */
 function SpareNotice({ passkeys, approvals }: Pick<PasskeyPickerProps, 'passkeys' | 'approvals'>) {
   if (passkeys.length > approvals) return null
   if (passkeys.length < approvals) {
@@ -97,7 +97,7 @@ function SpareNotice({ passkeys, approvals }: Pick<PasskeyPickerProps, 'passkeys
 function BringPasskey(props: {
   passkeys: readonly ChosenPasskey[]
   onBrought: (approver: ChosenPasskey['approver']) => void
-  /** While another is being made: the list must not change under it. */
+  /** Disabled while a passkey is created, so that the list doesn't change. */
   isDisabled: boolean
 }) {
   const { passkeys, onBrought, isDisabled } = props

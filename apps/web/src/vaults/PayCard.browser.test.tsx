@@ -9,7 +9,7 @@ import { readPreparedText } from './approvalText.ts'
 const passkeys = installPasskeys()
 afterEach(closeWallet)
 
-/** The next prompt for a passkey stays open until somebody touches the key. */
+/** The next passkey prompt stays open until the test completes it. */
 function holdPrompt() {
   const { credentials } = navigator
   const get = credentials.get.bind(credentials)
@@ -31,7 +31,7 @@ function holdPrompt() {
   return prompt
 }
 
-test('a payment whose outcome is not known stays in sight until somebody has looked, also after a change and a reload', async () => {
+test('keeps the notice about an unknown outcome until it is dismissed, also after changes and a reload', async () => {
   const { screen, service, reload } = await openVault()
   const notice = (on: typeof screen) => on.getByText('An earlier payment may still go through')
   service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
@@ -52,7 +52,7 @@ test('a payment whose outcome is not known stays in sight until somebody has loo
   await expect.element(notice(again)).not.toBeInTheDocument()
 })
 
-test('a visitor who leaves the page while it signs, and comes back, finds it in progress, and then the result', async () => {
+test('shows progress and result to a visitor who left the page during signing', async () => {
   const held = Promise.withResolvers<void>()
   let isConfirmed = false
   const intercept = (url: string, pass: () => Promise<Response>) =>
@@ -76,7 +76,7 @@ test('a visitor who leaves the page while it signs, and comes back, finds it in 
   expect(isLeavingHeld()).toBe(false)
 })
 
-test('what another tab has prepared meanwhile is not lost when one goes on after a payment', async () => {
+test('keeps a payment that another tab has prepared', async () => {
   const { screen } = await openVault()
   await pay(screen, '0.05')
   await expect.element(confirm(screen)).toBeVisible()
@@ -90,7 +90,7 @@ test('what another tab has prepared meanwhile is not lost when one goes on after
   expect({ ...localStorage }).toEqual(prepared)
 })
 
-test('a passkey that is touched after the payment was changed approves nothing that is on the page', async () => {
+test('ignores a passkey that is used after the payment was changed', async () => {
   const { screen } = await openVault()
   await pay(screen, '0.2')
   const prompt = holdPrompt()
@@ -105,7 +105,7 @@ test('a passkey that is touched after the payment was changed approves nothing t
   await expect.element(screen.getByRole('heading', { name: 'Sent 0.3 ETH' })).toBeVisible()
 })
 
-test('an approval that is pasted while a passkey is asked for counts beside it', async () => {
+test('counts an approval that is pasted during a passkey prompt', async () => {
   const { screen } = await openVault({ approvals: 2 })
   await pay(screen, '0.2')
   const prompt = holdPrompt()

@@ -14,14 +14,14 @@ import { PaymentFailure } from './VaultErrorNotice.tsx'
 
 type PayCardProps = {
   vault: Vault
-  /** Something was signed, or has reached a block. */
+  /** Called after a signature or a new block. */
   onChanged: () => void
   onSessionLost: () => void
 }
 
 const HOUR_MS = 3_600_000
 
-/** Write, hear what the rules say, have it approved, sign, follow. */
+/** The payment form of a vault: enter, evaluate the rules, collect approvals, sign, track. */
 export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   const { tokens = [] } = useConfig()
   const { client } = useService()
@@ -30,7 +30,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   const { session, step, setStep } = payment
   const [validForMs, setValidForMs] = useState(HOUR_MS)
 
-  // What waits is in the browser, where another tab may have added an approval to it or taken it away, or put another in its place.
+  // Pending payments are stored in the browser. Another tab may have added an approval, removed the payment or replaced it.
   useLayoutEffect(() => {
     const { step } = session.get()
     if (step.name !== 'form' && step.name !== 'pending') return
@@ -64,7 +64,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
   }
 
   async function send(pending: PendingPayment) {
-    // Two clicks in one turn come before the button is gone.
+    // A double click arrives before the button is removed.
     if (session.get().step.name !== 'pending') return
     session.set({ step: { name: 'signing' }, failure: null })
     payment.heading.current?.focus()
@@ -78,10 +78,10 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
       onChanged()
     } catch (caught) {
       const error = toServiceError(caught)
-      // Also where no signature is known of: its answer may have been lost. The page of another user would take the place of the notice.
+      // Also without a known signature, because the response may be lost. For a different user, a reload would replace this notice.
       if (error.status !== 401 && !isOfEarlierUser(error)) onChanged()
       fail(error)
-      // It stays: the same payment again has the same number and the same signature, so it can never be a second one.
+      // Keeps the payment: signing it again gives the same nonce and signature, so it can't be paid twice.
       setStep({ name: 'pending', pending })
     }
   }

@@ -7,7 +7,7 @@ import { toShownPayment } from '../send/tellDraft.ts'
 import { Notice } from '../ui/Notice.tsx'
 import { toCoin } from '../words/format.ts'
 
-/** A transaction of a vault as it is signed, from its own fields. */
+/** A vault transaction, shown from the fields that are signed. */
 export function VaultPaymentFacts({ content, vault }: { content: TxMetadata; vault: string }) {
   const { tokens = [] } = useConfig()
   const { chainId, gas, maxFeePerGas, data, nonce } = content

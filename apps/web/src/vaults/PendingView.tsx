@@ -21,7 +21,7 @@ type PendingViewProps = {
   onBack: () => void
 }
 
-/** A payment that the rules allow: what it is, who must approve it, and who has. */
+/** A payment that the rules allow, with its approvals. */
 export function PendingView({ pending, onChange, onSend, onBack }: PendingViewProps) {
   const { prepared, approvals } = pending
   const { content } = prepared
@@ -46,7 +46,7 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
     onConfirm: onSend,
   }
   return (
-    // Another step: a click or a key that was meant to approve must not sign.
+    // Another key: a click meant for approving must not sign.
     <ConfirmStep
       key={missing > 0 ? 'approve' : 'sign'}
       id="pending-heading"
@@ -74,7 +74,7 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
   )
 }
 
-/** The way of a payment to another device, and of the approval back. */
+/** Sends a payment to another device and takes its approval back. */
 function ElsewhereApproval(props: { prepared: Prepared; onApproval: (approval: Approval) => void }) {
   const { prepared, onApproval } = props
   const url = useMemo(() => toApproveUrl(prepared, window.location.origin), [prepared])

@@ -6,7 +6,6 @@ import { useConfig } from '../config.ts'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { toChainName } from '../words/format.ts'
 
-/** What a vault allows, in words. */
 export function RulesInWords({ policy }: { policy: Policy }) {
   const { summary, rules, notes } = useMemo(() => describePolicy(policy), [policy])
   return (
@@ -30,8 +29,8 @@ export function RulesInWords({ policy }: { policy: Policy }) {
 }
 
 /**
- * What locks the funds of a vault for ever, beside what the policy's own notes say: said before there is an address, because
- * nothing can be mended afterwards.
+ * Lists what locks a vault's funds permanently, in addition to the policy's own notes. It's shown before there is an address, because
+ * nothing can be fixed later.
  */
 export function describeLocks(
   { approvers, rules, schedule }: Policy,
@@ -47,7 +46,7 @@ export function describeLocks(
     !rules.some((rule) => rule.kind === 'typed-data' || (rule.kind === 'transaction' && rule.selectors !== undefined))
   )
     locks.push('Tokens sent to this vault can never leave it, because no rule allows token transfers.')
-  // Not of the page: a vault that another app has made can be for other chains.
+  // The rules' chains, because another app's vault can be for other chains.
   const chains = rules.flatMap<number | 'any'>((rule) => (rule.kind === 'transaction' ? rule.chainIds : []))
   if (chains.length === 0)
     locks.push('Coins sent to this vault can never leave it, because no rule allows transactions.')
@@ -66,7 +65,6 @@ export function describeLocks(
   return locks
 }
 
-/** `describeLocks`, as a list. */
 export function Locks({ policy }: { policy: Policy }) {
   const config = useConfig()
   const { chainId } = config
@@ -86,7 +84,7 @@ export function Locks({ policy }: { policy: Policy }) {
   )
 }
 
-/** The rules as a file, to the byte: without them nobody can make the key again. */
+/** The exact bytes of the rules. Without them, the key can't be derived again. */
 export function PolicyFile({ vault }: { vault: Vault }) {
   const { name, bytes } = useMemo(() => toPolicyFile(vault), [vault])
   return (

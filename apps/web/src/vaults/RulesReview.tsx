@@ -13,7 +13,7 @@ type RulesReviewProps = {
   onChange: () => void
 }
 
-/** The last look before there is a vault. */
+/** The last review before the vault is created. */
 export function RulesReview({ policy, isMaking, failure, onMake, onChange }: RulesReviewProps) {
   const most = Math.max(...policy.rules.map(({ approvals }) => approvals))
   const hasSpare = most === 0 || policy.approvers.length > most

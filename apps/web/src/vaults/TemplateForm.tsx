@@ -11,14 +11,13 @@ import { readVaultNotes } from './vaultNotes.ts'
 type TemplateFormProps = {
   fields: VaultFields
   errors: VaultFieldErrors
-  /** Where an agent's funds can be moved to: vaults without a schedule. Null until they were read. */
+  /** Vaults without a schedule, as destinations for an agent's funds. Null until loaded. */
   refuges: readonly Vault[] | null
-  /** Whether there is something that tells the time. */
+  /** Whether there is a time source. */
   canSchedule: boolean
   onChange: (change: Partial<VaultFields>) => void
 }
 
-/** Which template, and what it leaves open. */
 export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }: TemplateFormProps) {
   const { template } = fields
   const coin = useCoin()
@@ -109,7 +108,7 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
 
 type RefugeProps = Pick<TemplateFormProps, 'refuges'> & { text: Pick<FieldProps, 'value' | 'onChange' | 'error'> }
 
-/** Among the recipients from the beginning, because none can be added later. */
+/** Included in the recipients, because none can be added later. */
 function Refuge({ refuges, text }: RefugeProps) {
   if (refuges === null) return <p role="status">Loading your vaults…</p>
   if (refuges.length === 0) {
@@ -145,7 +144,6 @@ function Refuge({ refuges, text }: RefugeProps) {
 
 type TemplateWords = { title: string; text: string; limitLabel: string; approvalsLabel: string }
 
-/** The templates as people choose among them. */
 const templateWords: Readonly<Record<TemplateName, TemplateWords>> = {
   approval: {
     title: 'Approval above an amount',

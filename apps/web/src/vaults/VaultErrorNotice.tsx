@@ -5,7 +5,7 @@ import type { Explanation } from '../words/explainError.ts'
 
 const NOTHING_SIGNED = 'Nothing was signed.'
 
-/** Here, and not with the words of other failures: the first page does not carry them. */
+/** Kept out of `explainError`, so that the first page doesn't load it. */
 const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
   policy_refused: {
     title: 'Rejected by the vault’s rules',
@@ -83,7 +83,7 @@ const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
   },
 }
 
-/** What an error about a vault or a passkey means, and what to do; undefined for any other. */
+/** Explains an error about a vault or passkey. Undefined for other errors. */
 export function explainVaultError(error: Pick<ServiceError, 'code'> | null): Explanation | undefined {
   const code = error?.code ?? ''
   return Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code as VaultErrorCode] : undefined
@@ -93,7 +93,7 @@ export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
   return <ErrorNotice {...props} explanation={explainVaultError(props.error)} />
 }
 
-/** Why a vault did not pay. Where no rule allows it, what the nearest one says against it. */
+/** Explains why a vault didn't pay. If no rule allows the payment, shows the reasons of the closest rule. */
 export function PaymentFailure({ error, children }: Pick<ErrorNoticeProps, 'error' | 'children'>) {
   if (error?.code !== 'policy_refused') return <VaultErrorNotice error={error}>{children}</VaultErrorNotice>
   return (

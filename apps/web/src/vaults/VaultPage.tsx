@@ -19,7 +19,6 @@ import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { useOwnVaults } from './VaultsPage.tsx'
 import { isMadeHere, readVaultNotes } from './vaultNotes.ts'
 
-/** `/vaults/:address`: what a vault holds and allows, and where it pays. */
 export function VaultPage({ address }: { address: Hex }) {
   const { name } = readVaultNotes(address)
   return (
@@ -57,7 +56,7 @@ function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
   )
 }
 
-/** The list has only the form of its rules checked: what is shown as rules here is judged as the enclave does. */
+/** The list checks only the format of the rules. This page checks them like the enclave. */
 function findFault({ policy }: Vault): ServiceError | null {
   try {
     assertPolicy(policy)

@@ -9,7 +9,7 @@ import { VaultsPage } from './VaultsPage.tsx'
 
 export type VaultRoute = Extract<Route, { page: 'vaults' | 'new_vault' | 'vault' | 'approve' | 'passkey' }>
 
-/** All pages of vaults, which are one script: they share most of it. */
+/** The vault pages share most of their code, so they are one script. */
 export function VaultPages({ route }: { route: VaultRoute }) {
   switch (route.page) {
     case 'vaults':

@@ -11,7 +11,6 @@ import { toShortAddress, toShortAmount } from '../words/format.ts'
 import { explainVaultError } from './VaultErrorNotice.tsx'
 import { readVaultNotes } from './vaultNotes.ts'
 
-/** `/vaults`: what a vault is, and those that the user has. */
 export function VaultsPage() {
   return <SignedInPage title="Vaults">{(signedIn) => <VaultsCard {...signedIn} />}</SignedInPage>
 }
@@ -68,7 +67,7 @@ function VaultRow({ vault: { address, policy } }: { vault: Vault }) {
   )
 }
 
-/** The vaults of the user; who is no longer signed in is sent to the sign-in, and where somebody else is, the page becomes theirs. */
+/** The user's vaults. Shows the sign-in if the session has ended, or reloads if a different user is signed in. */
 export function useOwnVaults({ onSessionLost }: { onSessionLost: () => void }): UseVaultsReturnType {
   const vaults = useVaults()
   const isLost = vaults.error?.status === 401 || vaults.error?.code === 'wallet_changed'

@@ -40,7 +40,7 @@ function approveAs(index: number, from: Prepared = prepared, changes?: Assertion
 }
 
 describe('the link to another device', () => {
-  test('is read there as what was prepared, from its fragment, whole, or from a file', () => {
+  test('is read from its fragment, as a whole link, or from a file', () => {
     const url = toApproveUrl(prepared, 'https://vault.example')
     expect(url).toMatch(/^https:\/\/vault\.example\/approve#[\w-]+$/)
     for (const text of [url, new URL(url).hash, ` ${JSON.stringify(prepared)}\n`]) {
@@ -53,20 +53,20 @@ describe('the link to another device', () => {
     ['no base64', '#%%%'],
     ['bytes that are no text', `#${btoa('\xff\xfe')}`],
     ['one that was cut', toApproveUrl(prepared, '').slice(0, -40)],
-  ])('that has %s is refused', (_, text) => {
+  ])('is rejected with %s', (_, text) => {
     expect(() => parsePrepared(readPreparedText(text) ?? '')).toThrow(
       expect.objectContaining({ code: 'prepared_malformed' }),
     )
   })
 
-  test('in which the recipient was changed is refused', () => {
+  test('is rejected if the recipient was changed', () => {
     const text = JSON.stringify({ ...prepared, content: { ...content, to: `0x${'b0'.repeat(20)}` } })
     expect(() => parsePrepared(readPreparedText(text))).toThrow(expect.objectContaining({ code: 'prepared_mismatch' }))
   })
 })
 
-describe('an approval that came back', () => {
-  test('counts by the passkey that made it', () => {
+describe('a returned approval', () => {
+  test('counts by its passkey', () => {
     expect(parseApproval(approveAs(1), prepared, now)).toMatchObject({ approval: { approver: 1 } })
   })
 
@@ -93,11 +93,11 @@ describe('an approval that came back', () => {
       /page/,
     ],
     ['was given without a finger or PIN', () => approveAs(0, prepared, { flags: 0x01 }), /did not verify its user/],
-  ])('and %s is refused in words', (_, toText, words) => {
+  ])('is rejected with a reason if it %s', (_, toText, words) => {
     expect(parseApproval(toText(), prepared, now)).toEqual({ fault: expect.stringMatching(words) })
   })
 
-  test('stands in the order of approvers, each once', () => {
+  test('is sorted by approver, each once', () => {
     const [first, second] = [0, 1].map((index) => JSON.parse(approveAs(index)))
     const again = { ...first, signature: 'later' }
     expect(withApproval(withApproval(withApproval([], second), first), again)).toEqual([again, second])
@@ -107,7 +107,7 @@ describe('an approval that came back', () => {
 describe('a passkey from another device', () => {
   const approver = passkeys[0]?.approver
 
-  test('is taken as its page shows it', () => {
+  test('is accepted as its page shows it', () => {
     expect(parseApprover(` ${JSON.stringify(approver)}\n`)).toEqual({ approver })
   })
 
@@ -121,7 +121,7 @@ describe('a passkey from another device', () => {
     ['an origin without https', JSON.stringify({ ...approver, origins: ['http://vault.example'] })],
     ['no origin', JSON.stringify({ ...approver, origins: [] })],
     ['a bare IP address', JSON.stringify({ ...approver, rpId: '127.0.0.1', origins: ['https://127.0.0.1'] })],
-  ])('that is %s is refused', (_, text) => {
+  ])('is rejected if it is %s', (_, text) => {
     expect(parseApprover(text)).toEqual({ fault: expect.any(String) })
   })
 })

@@ -9,16 +9,16 @@ import {
 import { fromHex } from '@countersign/protocol'
 import type { Prepared } from '@countersign/sdk/vaults'
 
-/* How a payment goes to the device of an approver, and the approval comes back: as texts that people copy. */
+/* A payment travels to an approver's device, and the approval back, as text that people copy. */
 
-/** The page that shows a payment and asks for an approval. It is all in the fragment, which no server gets. */
+/** The link for an approver. The payment is in the fragment, which no server receives. */
 export function toApproveUrl(prepared: Prepared, origin: string): string {
   const bytes = new TextEncoder().encode(JSON.stringify(prepared))
   const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
   return `${origin}/approve#${base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`
 }
 
-/** What a fragment, a whole link or the text of a file says; undefined where a link cannot be read. */
+/** Reads a fragment, a whole link or a file's text. Returns undefined for a malformed link. */
 export function readPreparedText(text: string): string | undefined {
   const trimmed = text.trim()
   if (trimmed.startsWith('{')) return trimmed
@@ -31,7 +31,7 @@ export function readPreparedText(text: string): string | undefined {
   }
 }
 
-/** Reads an approval of this very payment, or says why it does not count. */
+/** Parses and checks an approval of this payment, or returns an error. */
 export function parseApproval(
   text: string,
   prepared: Prepared,
@@ -54,7 +54,7 @@ export function parseApproval(
   return { approval: (list as Approval[])[0] as Approval }
 }
 
-/** With one more, in the order of approvers. The same approver again replaces the earlier approval. */
+/** Adds an approval in the order of approvers. Replaces an earlier one of the same approver. */
 export function withApproval(approvals: readonly Approval[], added: Approval): Approval[] {
   const others = approvals.filter(({ approver }) => approver !== added.approver)
   return [...others, added].toSorted((left, right) => left.approver - right.approver)

@@ -20,9 +20,9 @@ const startsIn = (minutes: number) => ({ schedule: { startsAtMs: NOW + minutes *
 
 test.each([
   ['now', -2],
-  ['of a clock that is a few minutes ahead', 5],
-  ['that was read slowly', -12],
-])('a start %s is taken', async (_, minutes) => {
+  ['from a clock a few minutes ahead', 5],
+  ['reviewed slowly', -12],
+])('accepts a start %s', async (_, minutes) => {
   const asked = answer({ fetchedAt, expiresAt })
   expect(await checkStart(startsIn(minutes), 'https://api.test/')).toBeUndefined()
   expect(asked).toEqual(['https://api.test/health/attestation'])
@@ -33,22 +33,22 @@ test.each([
   ['20 days behind', -20 * 24 * 60],
   ['two hours ahead', 120],
   ['an hour behind', -60],
-])('a start %s is refused: it could never be changed', async (_, minutes) => {
+])('rejects a start %s, because it could never be changed', async (_, minutes) => {
   answer({ fetchedAt, expiresAt })
   expect(await checkStart(startsIn(minutes), 'https://api.test')).toMatch(/clock differs/)
 })
 
 test.each<[string, unknown, number]>([
   ['fails', { code: 'attestation_invalid' }, 503],
-  ['names no dates', { mode: 'mock' }, 200],
-  ['names dates that are none', { fetchedAt: 'now', expiresAt: 7 }, 200],
-  ['is no object', [], 200],
-])('a service that %s does not tell the time, and no schedule begins', async (_, body, status) => {
+  ['returns no dates', { mode: 'mock' }, 200],
+  ['returns invalid dates', { fetchedAt: 'now', expiresAt: 7 }, 200],
+  ['returns no object', [], 200],
+])('rejects every start if the service %s', async (_, body, status) => {
   answer(body, status)
   expect(await checkStart(startsIn(-2), 'https://api.test')).toMatch(/couldn’t be read/)
 })
 
-test('rules without a schedule need no clock', async () => {
+test('needs no clock for rules without a schedule', async () => {
   const asked = answer({})
   expect(await checkStart({}, 'https://api.test')).toBeUndefined()
   expect(asked).toEqual([])

@@ -5,13 +5,13 @@ import { readStored, writeStored } from '../ui/stored.ts'
 import type { VaultFields } from './parseVaultFields.ts'
 import { isCredential } from './vaultNotes.ts'
 
-/** A passkey of the vault that is being made. Of one from another device only the public part is known. */
+/** A passkey of a new vault. For a passkey from another device, only the public key is known. */
 export type ChosenPasskey = Pick<Passkey, 'approver'> & Partial<Passkey>
 
-/** A vault that is being written. Kept in the tab: who has to sign in again in the middle has not made the passkeys for nothing. */
+/** A draft, stored in the tab so that passkeys survive another sign-in. */
 export type NewVaultDraft = { fields: VaultFields & { name: string }; passkeys: readonly ChosenPasskey[] }
 
-/** One for each user: with the draft of another, their passkeys would approve for this one's vault. */
+/** One per user, so that another user's passkeys never approve for this vault. */
 const toKey = (wallet: string) => `countersign:new-vault:${wallet.toLowerCase()}`
 
 export const EMPTY_DRAFT: NewVaultDraft = {
@@ -29,7 +29,7 @@ export const EMPTY_DRAFT: NewVaultDraft = {
   passkeys: [],
 }
 
-/** `wallet` is the address of the user's own. */
+/** `wallet` is the user's own wallet address. */
 export function readDraft(wallet: string): NewVaultDraft {
   const value = readStored(sessionStorage, toKey(wallet))
   if (!isPlainObject(value) || !isPlainObject(value.fields) || !Array.isArray(value.passkeys)) return EMPTY_DRAFT
@@ -52,7 +52,7 @@ function readPasskey(value: unknown): ChosenPasskey[] {
   return [{ approver: parsed.approver, ...(isCredential(credential) ? credential : {}) }]
 }
 
-/** Reads a passkey as the page of another device shows it. Whatever a policy would not take is refused here, before there is a policy. */
+/** Parses a passkey as the other device shows it. Rejects passkeys that a policy would reject. */
 export function parseApprover(text: string): { approver: Approver } | { fault: string } {
   let value: unknown
   try {

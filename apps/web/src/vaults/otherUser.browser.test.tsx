@@ -6,7 +6,7 @@ import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 installPasskeys()
 afterEach(closeWallet)
 
-/** Once `isIn` is set, another tab has signed in Bob. */
+/** Once `isIn` is set, Bob is signed in from another tab. */
 function createOther() {
   const other = {
     isIn: false,
@@ -18,7 +18,7 @@ function createOther() {
   return other
 }
 
-test('somebody else has signed in, in another tab: the vault would be theirs, and is not made', async () => {
+test('creates no vault for a different user who signed in from another tab', async () => {
   const other = createOther()
   const { screen, service } = await openWallet({ path: '/vaults/new', intercept: other.intercept })
   const button = (name: string) => screen.getByRole('button', { name })
@@ -31,7 +31,7 @@ test('somebody else has signed in, in another tab: the vault would be theirs, an
   expect(service.requests).not.toContain('POST /vaults')
 })
 
-test('somebody else has signed in while the vaults were read: the page becomes theirs', async () => {
+test('shows a different user’s vaults if they sign in while the list loads', async () => {
   const other = createOther()
   const intercept = (url: string, pass: () => Promise<Response>) => {
     if (url.endsWith('/vaults')) other.isIn = true
@@ -42,7 +42,7 @@ test('somebody else has signed in while the vaults were read: the page becomes t
   await expect.element(screen.getByText('No vaults yet.')).toBeVisible()
 })
 
-test('a lost answer, and somebody else has signed in: that the payment may have been signed stays in sight', async () => {
+test('keeps the “may have been signed” notice after a lost response and a user switch', async () => {
   let isConfirmed = false
   let isOther = false
   const intercept = (url: string, pass: () => Promise<Response>) => {

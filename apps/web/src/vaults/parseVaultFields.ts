@@ -4,12 +4,11 @@ import { findAddressFault, findAmountFault } from '../send/parseFields.ts'
 import { findErrors } from '../ui/useFieldErrors.ts'
 import type { TemplateName, Terms } from './template.ts'
 
-/** What is typed and chosen in the form. */
 export type VaultFields = {
   template: TemplateName
   limit: string
   fee: string
-  /** One address on a line. */
+  /** One address per line. */
   recipients: string
   approvals: string
   everyS: string
@@ -19,11 +18,11 @@ export type VaultFields = {
 
 export type VaultFieldErrors = Partial<Record<keyof VaultFields, string>>
 
-/** A policy has at most 16 KiB. */
+/** A policy is limited to 16 KiB. */
 const MAX_RECIPIENTS = 100
 const MAX_COUNT = 1_000_000
 
-/** Reads the form, or says beside which field what is wrong. */
+/** Parses the form, or returns an error for each wrong field. */
 export function parseVaultFields(fields: VaultFields, coin: string): { terms: Terms } | { errors: VaultFieldErrors } {
   const { template } = fields
   const { limit, fee, count, refuge } = trim(fields)

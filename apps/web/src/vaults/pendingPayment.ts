@@ -5,14 +5,14 @@ import { readStored, writeStored } from '../ui/stored.ts'
 
 export type PreparedPayment = Prepared & { kind: 'transaction' }
 
-/** A payment that waits for its approvals, or to be sent. */
+/** A payment that waits for approvals or for sending. */
 export type PendingPayment = { prepared: PreparedPayment; approvals: readonly Approval[] }
 
 const toKey = (address: string) => `countersign:payment:${address.toLowerCase()}`
 
 /**
- * The payment that waits at a vault. It is kept in the browser, so that it is there again after a sign-in, or when somebody else has
- * approved. Whatever cannot be read, or is of another vault, is nothing.
+ * Reads a vault's pending payment. It's stored in the browser, so it survives a sign-in and waits for approvals from other devices.
+ * Returns undefined if it's malformed or belongs to another vault.
  */
 export function readPending(address: string): PendingPayment | undefined {
   const value = readStored(localStorage, toKey(address))
@@ -29,7 +29,7 @@ export function readPending(address: string): PendingPayment | undefined {
   }
 }
 
-/** Undefined: nothing waits any more. */
+/** Undefined removes it. */
 export function writePending(address: string, pending: PendingPayment | undefined): void {
   writeStored(localStorage, toKey(address), pending)
 }

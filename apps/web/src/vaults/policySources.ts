@@ -17,8 +17,8 @@ export function readPolicyLog({ trust }: Pick<WebConfig, 'trust'>): PolicyLog | 
 }
 
 /**
- * What can tell the time to a schedule here: the sources that the operator's manifest names, and a public beacon as a spare, which the
- * service can turn to if they end. None where the manifest names no source: the beacon alone may be one that the service never uses.
+ * The time sources for schedules: the entropy sources of the operator's manifest, and a public beacon that the service can use if they
+ * end. Empty if the manifest names none, because the service may never use the beacon.
  */
 export function readTimeSources({ trust }: Pick<WebConfig, 'trust'>): TimeSource[] {
   const keys = isPlainObject(trust) && Array.isArray(trust.entropyKeys) ? trust.entropyKeys : []
@@ -28,15 +28,15 @@ export function readTimeSources({ trust }: Pick<WebConfig, 'trust'>): TimeSource
   return satellites.length === 0 ? [] : [...satellites, { kind: 'drand', ...quicknet }]
 }
 
-/** For clocks that differ a little, and for somebody who reads the rules slowly. */
+/** Allows for clock differences and for the time to read the rules. */
 const TOLERANCE_MS = 15 * 60_000
 const TIMEOUT_MS = 10_000
 
 /**
- * Why the schedule of a vault must not begin when its policy says; undefined where it may. It can never be changed: by a device whose
- * clock is ahead nothing leaves for as long, by one that is behind all that would have come due leaves at once. The service's evidence
- * about itself is renewed every few minutes and ends after an hour, so that its two dates enclose the present. A chain's last block
- * would not do: one that makes them on demand may have an old one.
+ * Checks a schedule's start against the service's clock and returns an error. The start can never be changed: with a device clock that
+ * runs ahead, payments are locked until then, and with one that lags, all accumulated payments are allowed at once. The service renews
+ * its attestation every few minutes and it expires after an hour, so its two dates enclose the current time. A chain's last block
+ * doesn't work, because a chain that creates blocks on demand may have an old one.
  */
 export async function checkStart(
   { schedule }: Pick<Policy, 'schedule'>,

@@ -38,7 +38,7 @@ type Payment = {
   timeMs?: number
 }
 
-/** How many approvals a payment needs; undefined where it is refused. */
+/** Returns the number of approvals that a payment needs, or undefined if it's rejected. */
 function ask(terms: Terms, payment: Payment): number | undefined {
   const { to = alice, value = '0.1', nonce = 0, chainId = 1, gwei = 1, data = '0x', timeMs = startsAtMs } = payment
   const approvers = terms.template === 'limit' || terms === list ? [] : context.approvers
@@ -67,35 +67,35 @@ const transferTo = (recipient: Hex): Payment => ({
 
 describe('approval above an amount', () => {
   test.each<[string, Payment, number | undefined]>([
-    ['up to the limit, anybody', {}, 0],
+    ['up to the limit', {}, 0],
     ['one wei more', { value: '0.100000000000000001' }, 1],
     ['a fee above its limit', { gwei: 1_000_000 }, 1],
     ['on another chain', { chainId: 10 }, 1],
     ['a transfer of a token', transferTo(alice), 1],
     ['another call', { to: token, value: '0', data: '0x095ea7b3' }, undefined],
     ['a call that pays', { ...transferTo(alice), value: '0.05' }, undefined],
-  ])('%s', (_, payment, approvals) => {
+  ])('evaluates a payment: %s', (_, payment, approvals) => {
     expect(ask(base, payment)).toBe(approvals)
   })
 
-  test('says so in words', () => {
+  test('is described in words', () => {
     expect(describePolicy(toPolicy(base, context)).summary).toMatch(/^Up to 0\.1 ETH at a time to any address; /)
   })
 })
 
-describe('a limit for each payment', () => {
+describe('limit per payment', () => {
   test.each<[string, Payment, number | undefined]>([
     ['up to the limit', {}, 0],
     ['one wei more', { value: '0.100000000000000001' }, undefined],
     ['a fee above its limit', { gwei: 1_000_000 }, undefined],
     ['on another chain', { chainId: 10 }, undefined],
     ['a transfer of a token', transferTo(alice), undefined],
-  ])('%s', (_, payment, approvals) => {
+  ])('evaluates a payment: %s', (_, payment, approvals) => {
     expect(ask(limit, payment)).toBe(approvals)
   })
 })
 
-describe('only to a list of addresses', () => {
+describe('fixed recipients', () => {
   test.each<[string, Terms, Payment, number | undefined]>([
     ['any amount to one of them', list, { value: '5000' }, 0],
     ['to another', list, { to: token }, undefined],
@@ -104,27 +104,27 @@ describe('only to a list of addresses', () => {
     ['with passkeys, to another', approved, { to: token }, undefined],
     ['with passkeys, a token to one of them', approved, transferTo(bob), 2],
     ['with passkeys, a token to another', approved, transferTo(token), undefined],
-  ])('%s', (_, terms, payment, approvals) => {
+  ])('evaluates a payment: %s', (_, terms, payment, approvals) => {
     expect(ask(terms, payment)).toBe(approvals)
   })
 })
 
-describe('an agent with a schedule', () => {
+describe('agent with a schedule', () => {
   test.each<[string, Payment, number | undefined]>([
     ['the first payments of the first period', { nonce: 1 }, 0],
     ['before it starts', { timeMs: startsAtMs - 1 }, undefined],
     ['one too many', { nonce: 2 }, undefined],
     ['the same a period later', { nonce: 2, timeMs: startsAtMs + 86_400_000 }, 0],
-    ['everything, to the refuge', { to: bob, value: '5000' }, 1],
-    ['everything, to anybody else', { value: '5000' }, undefined],
-    ['a token, to the refuge', transferTo(bob), 1],
-    ['a token, to anybody else', transferTo(alice), undefined],
-    ['everything to the refuge, before the schedule lets it', { to: bob, value: '5000', nonce: 2 }, undefined],
-  ])('%s', (_, payment, approvals) => {
+    ['everything to the second vault', { to: bob, value: '5000' }, 1],
+    ['everything to another address', { value: '5000' }, undefined],
+    ['a token to the second vault', transferTo(bob), 1],
+    ['a token to another address', transferTo(alice), undefined],
+    ['everything to the second vault before the schedule allows it', { to: bob, value: '5000', nonce: 2 }, undefined],
+  ])('evaluates a payment: %s', (_, payment, approvals) => {
     expect(ask(agent, payment)).toBe(approvals)
   })
 
-  test('pays the refuge too, where it has a list', () => {
+  test('also allows payments to the second vault if it has a list', () => {
     const listed: Terms = { ...agent, recipients: [alice] }
     expect([ask(listed, { to: bob }), ask(listed, { to: alice }), ask(listed, { to: token })]).toEqual([
       0,
@@ -133,17 +133,17 @@ describe('an agent with a schedule', () => {
     ])
   })
 
-  test('names every source of time', () => {
+  test('names every time source', () => {
     expect(toPolicy(agent, context).time).toHaveLength(2)
   })
 })
 
-test('an address that is there twice, in another spelling too, is there once', () => {
+test('lists an address once, in any notation', () => {
   const repeated: Terms = { ...list, recipients: [alice, alice.toUpperCase().replace('0X', '0x') as Hex] }
   expect(toPolicy(repeated, { ...context, approvers: [] }).rules[0]).toMatchObject({ to: [alice] })
 })
 
-describe('the log of the service', () => {
+describe('the service’s log', () => {
   const witnesses = [1, 2, 3].map(toKey)
   const policiesWith = (trust: unknown) =>
     [base, limit, list, agent].map((terms) => {
@@ -151,7 +151,7 @@ describe('the log of the service', () => {
       return toPolicy(terms, { ...context, approvers, log: readPolicyLog({ trust }) }).log
     })
 
-  test('with three witnesses is required by every template', () => {
+  test('is required by every template if it has three witnesses', () => {
     const log = { witnesses: witnesses.toSorted(), quorum: 2 }
     expect(policiesWith({ log: { witnesses, quorum: 2 } })).toEqual([log, log, log, log])
   })
@@ -161,7 +161,7 @@ describe('the log of the service', () => {
     ['a manifest without a log', {}],
     ['two witnesses', { log: { witnesses: witnesses.slice(1), quorum: 2 } }],
     ['no witnesses', { log: { quorum: 2 } }],
-  ])('with %s is required by no template', (_, trust) => {
+  ])('is not required with %s', (_, trust) => {
     expect(policiesWith(trust)).toEqual([null, null, null, null])
   })
 
@@ -170,7 +170,7 @@ describe('the log of the service', () => {
     ['no quorum', { witnesses }],
     ['a witness twice', { witnesses: [...witnesses.slice(1), witnesses[1]], quorum: 2 }],
     ['a witness that is not a valid key', { witnesses: [...witnesses, 'ff'.repeat(32)], quorum: 3 }],
-  ])('with %s makes the templates fail', (_, log) => {
+  ])('is rejected with %s', (_, log) => {
     expect(() => policiesWith({ log })).toThrow(expect.objectContaining({ code: 'vault_policy_malformed' }))
   })
 })

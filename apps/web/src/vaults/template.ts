@@ -8,21 +8,20 @@ import {
 } from '@countersign/policy'
 import type { Hex } from '@countersign/sdk'
 
-/** The four ways to make a vault. */
 export type TemplateName = 'approval' | 'limit' | 'list' | 'agent'
 
-/** What was filled in, read. */
+/** The parsed form. */
 export type Terms = {
   template: TemplateName
-  /** For each payment without approval; null for no limit. */
+  /** Per payment without approval. Null for no limit. */
   limitWei: bigint | null
-  /** The highest network fee of a payment without approval. */
+  /** Maximum network fee of a payment without approval. */
   feeWei: bigint
   /** Null for any. */
   recipients: readonly Hex[] | null
-  /** How many passkeys approve, where approval is asked for. */
+  /** The number of approvals, where approval is needed. */
   approvals: number
-  /** Only for an agent. */
+  /** For agents only. */
   agent: { everyS: number; count: number; refuge: Hex } | null
 }
 
@@ -31,7 +30,7 @@ export type PolicyContext = {
   approvers: readonly Approver[]
   /** The witnesses of the service's log, whose cosignatures the vault requires. */
   log: PolicyLog | null
-  /** What tells the time to a schedule. */
+  /** The time sources of a schedule. */
   time: readonly TimeSource[]
   startsAtMs: number
 }
@@ -41,8 +40,8 @@ const UNLIMITED = String(2n ** 256n - 1n)
 const TRANSFER: Hex = '0xa9059cbb'
 
 /**
- * The rules of a vault. What needs no passkey is bounded in everything; what a passkey approves is bounded as little as the template
- * allows, so that coins of other chains and tokens that somebody sent by mistake can leave again.
+ * Builds a vault's rules. Payments without approval have every limit. Payments with approval have as few limits as the template allows, so
+ * that coins on other chains and tokens sent by mistake can leave again.
  */
 export function toPolicy(terms: Terms, { chainId, approvers, log, time, startsAtMs }: PolicyContext): Policy {
   const { agent } = terms
@@ -76,7 +75,7 @@ function toRules({ template, limitWei, feeWei, recipients, approvals, agent }: T
   }
 }
 
-/** Payments and transfers of any token with approval, on any chain and with any fee: a passkey's owner sees both. */
+/** Payments and transfers of any token with approval, on any chain and with any fee, because the approver sees both. */
 function toApproved(recipients: readonly Hex[] | null, approvals: number, limitWei: bigint | null = null): Rule[] {
   const common = { kind: 'transaction', chainIds: 'any', maxFeeWei: UNLIMITED, approvals } as const
   return [
@@ -95,7 +94,7 @@ function toApproved(recipients: readonly Hex[] | null, approvals: number, limitW
   ]
 }
 
-/** Without repetition: a policy that has an address twice is refused. */
+/** Removes duplicates, which a policy rejects. */
 function toList(recipients: readonly Hex[] | null, refuge?: Hex): 'any' | Hex[] {
   if (recipients === null) return 'any'
   const all = refuge === undefined ? recipients : [...recipients, refuge]

@@ -8,12 +8,12 @@ import { readVaultNotes } from './vaultNotes.ts'
 type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failure: ServiceError | null }
 
 /**
- * Asks for a passkey on this device. The browser's prompt goes with the component that shows what is approved, and what it answers
- * afterwards counts for nothing: it would bring back what somebody has discarded.
+ * Asks for a passkey on this device. The prompt closes with the component. Later results are ignored, because they could bring back a
+ * discarded payment.
  */
 export function useApprove(prepared: Prepared, onApproval: (approval: Approval) => void): UseApproveReturnType {
   const { run, isRunning, failure } = useAction()
-  // Of the last render: while somebody looks for a passkey, the approval of another one may have been pasted.
+  // The latest callback, because an approval may be pasted during the prompt.
   const take = useRef(onApproval)
   take.current = onApproval
   const shown = useRef(new AbortController())
@@ -32,7 +32,7 @@ export function useApprove(prepared: Prepared, onApproval: (approval: Approval) 
   return { ask, isAsking: isRunning, failure }
 }
 
-/** Which passkeys to ask for: those made here, if they are all that the vault has. Otherwise the user chooses among all of this site. */
+/** The passkeys created here, if the vault has no others. Otherwise the user chooses from all passkeys of this site. */
 function findCredentials({ address, policy }: Prepared): readonly PasskeyCredential[] | undefined {
   const { passkeys } = readVaultNotes(address)
   return passkeys.length === policy.approvers.length ? passkeys : undefined

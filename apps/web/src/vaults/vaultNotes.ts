@@ -2,13 +2,13 @@ import { isPlainObject } from '@countersign/protocol'
 import type { PasskeyCredential } from '@countersign/sdk/vaults'
 import { readStored, writeStored } from '../ui/stored.ts'
 
-/** What this browser knows of a vault beside its rules, which are public: a name, and how to ask for the passkeys made here. */
+/** What this browser stores about a vault besides its public rules: a name, and the credentials of passkeys created here. */
 export type VaultNotes = { name: string; passkeys: readonly PasskeyCredential[] }
 
 const NONE: VaultNotes = { name: '', passkeys: [] }
 const toKey = (address: string) => `countersign:vault:${address.toLowerCase()}`
 
-/** Whatever cannot be read is as good as nothing: a passkey can be found without its id. */
+/** Ignores malformed notes. A passkey can be found without its ID. */
 export function readVaultNotes(address: string): VaultNotes {
   const value = readStored(localStorage, toKey(address))
   if (!isPlainObject(value)) return NONE
@@ -19,7 +19,7 @@ export function readVaultNotes(address: string): VaultNotes {
   }
 }
 
-/** Whether this browser has made the vault. Whoever had the user's session can have made one with the same words and other passkeys. */
+/** Whether this browser created the vault. Anyone who had the user's session could have created a similar one with other passkeys. */
 export function isMadeHere(address: string): boolean {
   return readStored(localStorage, toKey(address)) !== undefined
 }

@@ -4,31 +4,31 @@ import { full, limited, payment, scheduled, toKey } from '../../../../packages/p
 import { readTimeSources } from './policySources.ts'
 import { describeLocks } from './RulesInWords.tsx'
 
-describe('what locks the funds', () => {
+describe('what can lock the funds', () => {
   const tell = (policy: typeof full, page = { chainId: 1, chainName: 'Home' }) => describeLocks(policy, page).join(' ')
 
-  test('tokens and other chains, where no rule is for them', () => {
+  test('lists tokens and other chains if no rule allows them', () => {
     expect(tell(limited)).toMatch(/Tokens .* can never leave .* chain other than Home/)
     expect(tell(full)).not.toMatch(/Tokens|chain other/)
   })
 
-  test('the chains are those of the rules, not that of the page', () => {
+  test('names the chains of the rules, not of the page', () => {
     const policy = { ...limited, rules: [{ ...payment, chainIds: [10, 8453] }] }
     expect(tell(policy)).toMatch(/chain other than OP Mainnet or Base can/)
     expect(tell(policy)).not.toMatch(/Home/)
   })
 
-  test('all coins, where no rule is for transactions', () => {
+  test('lists all coins if no rule allows transactions', () => {
     const rules = [{ kind: 'message', approvals: 1 }] as const
     expect(tell({ ...limited, rules })).toMatch(/Coins sent to this vault can never leave it/)
   })
 
-  test('no tokens, where typed data can permit somebody to take them', () => {
+  test('does not list tokens if typed data could permit transfers', () => {
     const permit = { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 1 } as const
     expect(tell({ ...limited, rules: [payment, permit] })).not.toMatch(/Tokens/)
   })
 
-  test('lost passkeys, where there are any; fees, where none can overrule their limit', () => {
+  test('lists lost passkeys if there are any, and fees if nothing can override their limit', () => {
     expect(tell(scheduled)).toMatch(/lose too many passkeys/)
     expect(tell(scheduled)).not.toMatch(/network fee/)
     const free = tell({ ...limited, approvers: [], rules: [payment] })
@@ -36,12 +36,12 @@ describe('what locks the funds', () => {
     expect(free).not.toMatch(/passkeys/)
   })
 
-  test('a schedule, which holds for the refuge too', () => {
+  test('lists the schedule, which also delays moving funds', () => {
     expect(tell(scheduled)).toMatch(/second vault also waits/)
     expect(tell(full)).not.toMatch(/second vault/)
   })
 
-  test('the account, the rules and the root secret, always', () => {
+  test('always lists the account, the rules and the root secret', () => {
     for (const policy of [limited, full, scheduled])
       expect(tell(policy)).toMatch(
         /lose that account.*passkey can’t replace the account.*Keep the file too.*root secret/,
@@ -49,8 +49,8 @@ describe('what locks the funds', () => {
   })
 })
 
-describe('what tells the time to a schedule', () => {
-  test('the sources of the manifest, and a beacon as a spare', () => {
+describe('time sources of a schedule', () => {
+  test('are the manifest’s sources and a beacon', () => {
     const trust = { entropyKeys: [toKey(1), toKey(2)] }
     expect(readTimeSources({ trust })).toEqual([
       { kind: 'satellite', key: toKey(1) },
@@ -65,7 +65,7 @@ describe('what tells the time to a schedule', () => {
     ['no keys', {}],
     ['an empty list', { entropyKeys: [] }],
     ['keys of another kind', { entropyKeys: ['00', 7, null, `0x${'11'.repeat(32)}`] }],
-  ])('nothing, with %s: the beacon alone may never be used', (_, trust) => {
+  ])('are empty with %s, because the service may never use the beacon', (_, trust) => {
     expect(readTimeSources({ trust })).toEqual([])
   })
 })

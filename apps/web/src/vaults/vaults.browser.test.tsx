@@ -20,8 +20,8 @@ import { readVaultNotes } from './vaultNotes.ts'
 const passkeys = installPasskeys()
 afterEach(closeWallet)
 
-describe('making a vault', () => {
-  test('the rules stand there in words, with what locks the funds, before the vault exists; its address only after', async () => {
+describe('creating a vault', () => {
+  test('shows the rules and what locks the funds first, and the address afterwards', async () => {
     const { screen, service } = await openWallet({ path: '/vaults' })
     await expect.element(screen.getByText('No vaults yet.')).toBeVisible()
     await expectAccessible()
@@ -52,7 +52,7 @@ describe('making a vault', () => {
     await expectAccessible()
   })
 
-  test('faults are told beside their fields, the first of which gets the focus', async () => {
+  test('shows errors at their fields and focuses the first', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
     await screen.getByRole('radio', { name: /^Fixed recipients/ }).click()
     await screen.getByLabelText('Allowed recipients').fill('0x12')
@@ -61,7 +61,7 @@ describe('making a vault', () => {
     await expect.element(field).toHaveAccessibleDescription(expect.stringContaining('Address 1: Enter 0x followed'))
     await expect.element(field).toHaveFocus()
     await expectAccessible()
-    // A message that goes while somebody types takes the focus nowhere.
+    // Clearing an error while typing must not move the focus.
     const fee = screen.getByLabelText(/^Maximum network fee/)
     await fee.fill('1')
     await expect.element(fee).toHaveFocus()
@@ -69,7 +69,7 @@ describe('making a vault', () => {
     expect(service.requests).not.toContain('POST /vaults')
   })
 
-  test('an agent needs a clock and a second vault', async () => {
+  test('requires a time source and a second vault for an agent', async () => {
     const { screen } = await openWallet({ path: '/vaults/new' })
     await screen.getByRole('radio', { name: /^Agent with a schedule/ }).click()
     await expect.element(screen.getByText('No time source configured')).toBeVisible()
@@ -77,7 +77,7 @@ describe('making a vault', () => {
     await expectAccessible()
   })
 
-  test('who is signed out in the middle finds fields and passkeys again', async () => {
+  test('restores fields and passkeys after another sign-in', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
     await screen.getByLabelText('Maximum without approval, in ETH').fill('0.1')
     await screen.getByLabelText('Name', { exact: true }).fill('Savings')
@@ -99,7 +99,7 @@ describe('making a vault', () => {
     await expect.element(screen.getByText(/^This vault wasn’t created in this browser\./)).not.toBeInTheDocument()
   })
 
-  test('rules that are not pinned yet show no address, and can be tried again', async () => {
+  test('shows no address until the rules are pinned, and can be retried', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
     await screen.getByRole('radio', { name: /^Limit per payment/ }).click()
     await screen.getByLabelText('Maximum per payment, in ETH').fill('0.1')
@@ -115,7 +115,7 @@ describe('making a vault', () => {
 })
 
 describe('paying from a vault', () => {
-  test('below the limit: no passkey is asked for', async () => {
+  test('needs no passkey below the limit', async () => {
     const { screen, service, vault } = await openVault()
     await pay(screen, '0.1')
     await expect.element(screen.getByText('The vault’s rules allow this without approval.')).toBeVisible()
@@ -124,14 +124,14 @@ describe('paying from a vault', () => {
     await expect.element(screen.getByRole('heading', { name: 'Sent 0.1 ETH' })).toBeVisible()
     expect(service.transactions.at(-1)).toMatchObject({ from: vault.address, value: parseEther('0.1') })
     await expect.element(screen.getByRole('link', { name: /Sent to 0x709979…dc79C8.*−0\.1 ETH/ })).toBeVisible()
-    // In the wallet's own history it says whose it is.
+    // The wallet's own history names the vault.
     await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
     await expect
       .element(screen.getByRole('link', { name: /Sent to 0x709979….*from vault 0x.*−0\.1 ETH/ }))
       .toBeVisible()
   })
 
-  test('above it: nothing is signed before a passkey has approved what is shown', async () => {
+  test('signs nothing above the limit until a passkey approves it', async () => {
     const { screen, service, before } = await openVault()
     await pay(screen, '0.2')
     await expect.element(screen.getByRole('heading', { name: 'Approval needed' })).toHaveFocus()
@@ -144,7 +144,7 @@ describe('paying from a vault', () => {
     expect(signings(service)).toHaveLength(before)
     await button(screen, 'Approve with passkey').click()
     await expect.element(screen.getByText(/^1 of 1 approval\. Expires on/)).toBeVisible()
-    // A key that was meant for the button before signs nothing.
+    // A key press meant for the previous button must not sign.
     await userEvent.keyboard('{Enter}')
     await expect.element(screen.getByRole('heading', { name: 'Review payment' })).toHaveFocus()
     expect(signings(service)).toHaveLength(before)
@@ -153,7 +153,7 @@ describe('paying from a vault', () => {
     expect(signings(service)).toHaveLength(before + 1)
   })
 
-  test('what no rule allows is refused, and the page says which part of which rule', async () => {
+  test('rejects a payment that no rule allows, and names the rule’s reason', async () => {
     const { screen, service, before } = await openVault()
     await screen.getByText('Contract call').click()
     await screen.getByLabelText('Data').fill('0xdeadbeef')
@@ -167,7 +167,7 @@ describe('paying from a vault', () => {
     await expectAccessible()
   })
 
-  test('a session that is lost after the approval: the payment waits, with it', async () => {
+  test('keeps an approved payment after the session has expired', async () => {
     const { screen, service, vault } = await openVault()
     await pay(screen, '0.2')
     await button(screen, 'Approve with passkey').click()
@@ -184,7 +184,7 @@ describe('paying from a vault', () => {
     expect(service.transactions.at(-1)).toMatchObject({ from: vault.address, nonce: 0 })
   })
 
-  test('an approval of another device is brought back as a text; that of another payment is not taken', async () => {
+  test('accepts an approval from another device, but not one for another payment', async () => {
     const { screen } = await openVault()
     const approveThere = async () => {
       const href = await hrefOf(screen, 'Approval link')
@@ -207,8 +207,8 @@ describe('paying from a vault', () => {
   })
 })
 
-describe('on the device of an approver', () => {
-  test('the page shows what would be signed, without a sign-in, and gives the approval as a text', async () => {
+describe('on an approver’s device', () => {
+  test('shows the payment without a sign-in and returns the approval as text', async () => {
     const { screen, service } = await openVault()
     await pay(screen, '0.2')
     await screen.getByText('Approve on another device').click()
@@ -227,7 +227,7 @@ describe('on the device of an approver', () => {
     })
   })
 
-  test('a message is shown as it would be signed, and what cannot be approved yet is not called too late', async () => {
+  test('shows a message as it would be signed, and doesn’t report an early request as expired', async () => {
     let [fragment, again, ahead] = ['', '', '']
     const make = async (service: TestService) => {
       const client = new ServiceClient(service.config)
@@ -247,7 +247,7 @@ describe('on the device of an approver', () => {
     await expectAccessible()
     await button(screen, 'Approve with passkey').click()
     await expect.element(screen.getByRole('heading', { name: 'Approved' })).toBeVisible()
-    // The same content with another end is something else, and nobody has approved it.
+    // The same content with another expiry is a different request, and isn't approved.
     window.location.hash = again
     await expect.element(screen.getByRole('heading', { name: 'Do you approve this?' })).toBeVisible()
     window.location.hash = ahead
@@ -256,14 +256,14 @@ describe('on the device of an approver', () => {
   })
 
   test.each([
-    ['whose coin is another: an amount is not called ether', 137, '7 POL', /^at most [\d.]+ POL$/],
+    ['with another coin, names that coin', 137, '7 POL', /^at most [\d.]+ POL$/],
     [
-      'that takes a fee for data: it is not said to be limited',
+      'with a data fee, says that the fee has no limit',
       8453,
       '7 ETH',
       /^at most [\d.]+ ETH for gas, plus the chain’s data fee/,
     ],
-  ])('on a chain %s', async (_, chainId, amount, fee) => {
+  ])('the approval page on a chain %s', async (_, chainId, amount, fee) => {
     let fragment = ''
     const make = async (service: TestService) => {
       const { approver } = await createPasskey({ name: 'Ada' })
@@ -286,7 +286,7 @@ describe('on the device of an approver', () => {
     expect(screen.getByText(/data fee, which no rule can limit/).elements()).toHaveLength(chainId === 8453 ? 1 : 0)
   })
 
-  test('half a link is refused', async () => {
+  test('rejects an incomplete link', async () => {
     const { screen } = await openWallet({ path: '/approve', signedIn: false })
     await screen.getByLabelText('Link or file contents').fill('#eyJ2ZXJzaW9u')
     await screen.getByRole('button', { name: 'Open', exact: true }).click()
@@ -294,7 +294,7 @@ describe('on the device of an approver', () => {
     await expectAccessible()
   })
 
-  test('a passkey for somebody else’s vault is made without a sign-in', async () => {
+  test('creates a passkey for someone else’s vault without a sign-in', async () => {
     const { screen } = await openWallet({ path: '/passkey', signedIn: false })
     await button(screen, 'Create passkey').click()
     await expect.element(screen.getByText('Passkey created. Its public key isn’t secret:')).toBeVisible()
@@ -304,12 +304,12 @@ describe('on the device of an approver', () => {
   })
 })
 
-test('a vault of somebody else is not shown', async () => {
+test('hides vaults of other users', async () => {
   const { screen } = await openWallet({ path: `/vaults/0x${'ab'.repeat(20)}` })
   await expect.element(screen.getByText('Vault not found')).toBeVisible()
 })
 
-test('on a small phone nothing is wider than the screen', async () => {
+test('is never wider than a small phone', async () => {
   const { screen } = await openVault()
   await page.viewport(320, 640)
   onTestFinished(() => page.viewport(414, 896))
@@ -319,7 +319,7 @@ test('on a small phone nothing is wider than the screen', async () => {
   expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
 })
 
-test('rules with a key that is none are not shown as those of a vault', async () => {
+test('rejects rules with an invalid key', async () => {
   const rule = {
     kind: 'transaction',
     chainIds: [1],
@@ -345,7 +345,7 @@ test('rules with a key that is none are not shown as those of a vault', async ()
   await expect.element(screen.getByText('Vault rules')).not.toBeInTheDocument()
 })
 
-test('a draft is found again by the user who wrote it, and by nobody else', () => {
+test('restores a draft only for its own user', () => {
   const [ada, bob] = [`0x${'aa'.repeat(20)}`, `0x${'bb'.repeat(20)}`]
   const draft = { ...EMPTY_DRAFT, fields: { ...EMPTY_DRAFT.fields, name: 'Savings' } }
   writeDraft(ada, draft)
@@ -354,7 +354,7 @@ test('a draft is found again by the user who wrote it, and by nobody else', () =
   writeDraft(ada, undefined)
 })
 
-test('notes that cannot be read are as good as none', () => {
+test('ignores malformed notes', () => {
   const key = `countersign:vault:0x${'ab'.repeat(20)}`
   for (const text of ['{', '7', '{"name":7,"passkeys":[{"credentialId":"%","transports":[]},{}]}']) {
     localStorage.setItem(key, text)

@@ -9,7 +9,7 @@ import { type AskedState, findAsked, readFiles } from './useAsked.ts'
 
 type SubjectFormProps = Pick<AskedState, 'fault' | 'isAsking' | 'ask' | 'forget'> & { config: WebConfig }
 
-/** The ways in: files, or a name that is pasted. */
+/** Takes files or pasted text. */
 export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFormProps) {
   const [text, setText] = useState('')
   const [pasteFault, setPasteFault] = useState<string | undefined>(undefined)
@@ -25,7 +25,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
 
   function submit(event: FormEvent) {
     event.preventDefault()
-    // The files were read when they were chosen: their verdict stays.
+    // Chosen files are already verified, so their verdict stays.
     if (text.trim() === '' && chosen.length > 0) return
     const pasted = parsePasted(text)
     if (pasted.kind === 'unknown') {
@@ -67,7 +67,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
           accept=".json,.car,application/json,application/vnd.ipld.car"
           aria-describedby="receipt-files-hint"
           onClick={({ currentTarget }) => {
-            // The same file chosen again is a question again.
+            // Lets the visitor choose the same file again.
             currentTarget.value = ''
           }}
           onChange={({ target }) => {
@@ -105,10 +105,9 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
   )
 }
 
-/** What a visitor pasted, or why it names no receipt. */
 type Pasted = NamedSubject | { kind: 'unknown'; reason: string }
 
-/** People paste with white space around it. */
+/** Ignores white space around the text. */
 export function parsePasted(input: string): Pasted {
   const text = input.trim()
   if (text === '') return { kind: 'unknown', reason: 'Paste a link, slug, CID or transaction hash.' }

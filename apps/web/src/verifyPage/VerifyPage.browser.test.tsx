@@ -41,7 +41,7 @@ async function paste(text: string) {
 }
 
 describe('files', () => {
-  test('the golden receipt with its collateral: nothing is fetched but the event', async () => {
+  test('verifies the golden receipt with its collateral and fetches only the event', async () => {
     await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     expect(network.requests.filter((entry) => entry.startsWith('GET'))).toEqual([])
@@ -51,7 +51,7 @@ describe('files', () => {
     expect(document.querySelector('[data-claim]')).toBeNull()
   })
 
-  test('the button, pressed after files were chosen, leaves their verdict as it is', async () => {
+  test('keeps the verdict on chosen files when the button is pressed', async () => {
     await page.getByLabelText(/Or paste/).fill('hello')
     await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
@@ -61,7 +61,7 @@ describe('files', () => {
     expect(page.getByLabelText(/Or paste/).element()).not.toHaveAttribute('aria-invalid')
   })
 
-  test('dropped on the page', async () => {
+  test('verifies dropped files', async () => {
     const transfer = new DataTransfer()
     transfer.items.add(file('receipt.json', goldenReceipt))
     const zone = document.querySelector('.drop-zone')
@@ -70,14 +70,14 @@ describe('files', () => {
     expect(network.requests.some((entry) => entry.includes(issue.receipt.signer.collateral))).toBe(true)
   })
 
-  test('something else than the collateral has no verdict', async () => {
+  test('shows no verdict for another file instead of the collateral', async () => {
     await choose(file('receipt.json', goldenReceipt), file('notes.json', '{}'))
-    await alert(/not the collateral of this receipt.*notes\.json/)
+    await alert(/Wrong collateral file.*notes\.json/)
     expect(document.querySelector('.verdict')).toBeNull()
   })
 
-  test('a file beyond all bounds is not read', async () => {
-    // Playwright takes 20 seconds to carry the large one into the page.
+  test('rejects an oversized file without reading it', async () => {
+    // Playwright needs 20 seconds to send the large file to the page.
     const transfer = new DataTransfer()
     transfer.items.add(file('big.json', new Uint8Array(8_388_609)))
     const input = picker().element() as HTMLInputElement
@@ -88,28 +88,28 @@ describe('files', () => {
   })
 })
 
-describe('pasted', () => {
-  test('a CID', async () => {
+describe('pasted text', () => {
+  test('verifies a CID', async () => {
     await paste(issue.cid)
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     expect(statusOf('cid')).toBe('pass')
     await expectAccessible()
   })
 
-  test('a transaction hash, by way of its event', async () => {
+  test('verifies a transaction hash through its event', async () => {
     await paste(issue.receipt.transaction.txHash)
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     expect(document.querySelector('.command')?.textContent).toContain(issue.cid)
   })
 
-  test('a link of this app asks its own service, and holds it to its word', async () => {
+  test('asks the app’s own service for the app’s own link, and checks its claims', async () => {
     network.routes.push([`${apiBaseUrl}/proof/`, () => json({ ...toProof(issue), chainId: 1 })])
     await paste(`${window.location.origin}/proof/${slug}`)
     await heading('Not verified: the service says something false about this receipt').toBeVisible()
     expect(document.querySelector('[data-claim="chainId"]')?.getAttribute('data-verdict')).toBe('false')
   })
 
-  test('a link of another service asks that one', async () => {
+  test('asks another service for its own link', async () => {
     network.routes.push(['https://elsewhere.test/', html])
     await paste(`https://elsewhere.test/proof/${slug}`)
     await alert('Unexpected response')
@@ -119,7 +119,7 @@ describe('pasted', () => {
     ])
   })
 
-  test('a slug that was not pinned is asked for again when the visitor wants it, which the page does not promise to do by itself', async () => {
+  test('retries an unpinned slug only on request, and doesn’t promise to update', async () => {
     const pending = { ...toProof(issue), status: 'pending_pin', ipfsCid: null, receipt: null }
     network.routes.push([`${apiBaseUrl}/proof/`, () => json(pending)])
     await paste(slug)
@@ -132,7 +132,7 @@ describe('pasted', () => {
     await expect.element(page.getByText('Proof public')).toBeInTheDocument()
   })
 
-  test('a service that answers the second time with nothing leaves no old verdict', async () => {
+  test('removes the old verdict if the service fails the second time', async () => {
     const pending = { ...toProof(issue), status: 'pending_pin', ipfsCid: null, receipt: null }
     network.routes.push([`${apiBaseUrl}/proof/`, () => json(pending)])
     await paste(slug)
@@ -143,14 +143,14 @@ describe('pasted', () => {
     expect(page.getByRole('button', { name: 'Try again' }).elements()).toEqual([])
   })
 
-  test('nonsense is told at the field, and nothing is asked', async () => {
+  test('rejects invalid text at its field without a request', async () => {
     await paste('hello')
     await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/Expected a CID/)
     expect(network.requests).toEqual([])
   })
 })
 
-test('a refused paste takes the old verdict away, and no late answer brings one', async () => {
+test('removes the old verdict after a rejected paste, and ignores late responses', async () => {
   await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   await paste('hello')
@@ -167,13 +167,13 @@ test('a refused paste takes the old verdict away, and no late answer brings one'
   late.resolve(answer)
   await expect.element(page.getByText('Loading the receipt…')).not.toBeInTheDocument()
   await expect.poll(() => answer.bodyUsed).toBe(true)
-  // What the page makes of it is drawn with the next frame, if at all.
+  // Waits for the next frame, in which the page would draw it.
   for (let frame = 0; frame < 3; frame++) await new Promise((resolve) => requestAnimationFrame(resolve))
   expect(page.getByRole('alert').filter({ hasText: 'Proof not found' }).elements()).toEqual([])
   expect(document.querySelector('.verdict')).toBeNull()
 })
 
-test('nothing is wider than a narrow phone', async () => {
+test('is never wider than a narrow phone', async () => {
   await page.viewport(320, 700)
   await paste(issue.cid)
   await heading('Nothing failed, on MOCK evidence').toBeVisible()

@@ -15,7 +15,6 @@ import { useVerification } from '../worker/useVerification.ts'
 import { SubjectForm } from './SubjectForm.tsx'
 import { type Asked, useAsked } from './useAsked.ts'
 
-/** `/verify`: any receipt, by file, CID, proof link or transaction. */
 export function VerifyPage() {
   const config = useConfig()
   const anchors = useAnchors(config)
@@ -55,7 +54,7 @@ function toCommandSubject(
   const [gateway = apiBaseUrl] = toGateways({ ...config, apiBaseUrl })
   switch (subject.kind) {
     case 'file':
-      // Without their files, the command needs a gateway for what the receipt names.
+      // Without the files, the command needs a gateway to download them.
       return {
         kind: 'files',
         receipt: subject.name,
@@ -71,7 +70,7 @@ function toCommandSubject(
   }
 }
 
-/** One verification for each thing asked and each set of anchors. */
+/** One verification per subject and set of anchors. */
 function useRequest(
   asked: Asked | undefined,
   { trust, config }: { trust: Trust; config: WebConfig },

@@ -4,7 +4,7 @@ import { parsePasted } from './SubjectForm.tsx'
 
 const cid = toCid(new Uint8Array())
 
-test('white space around a name is left out', () => {
+test('ignores white space around the text', () => {
   expect(parsePasted(`  ${cid}\n`)).toEqual({ kind: 'cid', cid })
 })
 
@@ -17,7 +17,7 @@ test.each([
   'https://user:secret@wallet.example/',
   'ftp://x',
   cid.slice(1),
-])('%j is not recognised, and the reason is a sentence', (text) => {
+])('rejects %j with a sentence', (text) => {
   const pasted = parsePasted(text)
   expect(pasted).toMatchObject({ kind: 'unknown', reason: expect.stringMatching(/^[A-Z].*\.$/) })
   expect(JSON.stringify(pasted)).not.toContain('secret')

@@ -18,14 +18,14 @@ import { fetchBytes } from '../worker/pageFetch.ts'
 
 type Fault = { title: string; text: string }
 
-/** What the visitor asks to have verified, and why it was not found. Only the latest question is answered. */
+/** The visitor's subject, or the reason it wasn't found. Only the latest request counts. */
 export function useAsked() {
   const [asked, setAsked] = useState<Asked | undefined>(undefined)
   const [fault, setFault] = useState<Fault | undefined>(undefined)
   const [isAsking, setAsking] = useState(false)
   const latest = useRef(0)
 
-  /** The verdict on something else must not stand beside a new question, nor may a late answer bring one. */
+  /** Removes the old verdict, so that it never appears next to a new subject, and ignores late responses. */
   function forget() {
     latest.current += 1
     setFault(undefined)
@@ -47,7 +47,7 @@ export function useAsked() {
     }
   }
 
-  /** The service is asked again too: its last answer may be why there is no verdict. */
+  /** Also asks the service again, because its last response may have caused the failure. */
   function retry({ subject, ...rest }: Asked) {
     if (subject.kind !== 'proof') return setAsked({ subject, ...rest })
     void ask(async () => ({ ...rest, ...(await askProof({ fetchBytes }, subject)) }))
@@ -67,7 +67,7 @@ function toFault(error: unknown): Fault {
   return { title: 'The file couldn’t be read', text: error instanceof Error ? error.message : String(error) }
 }
 
-/** Why there is nothing to verify, in words for the visitor. */
+/** An error for the visitor. */
 class SubjectFault extends Error {
   override name = 'SubjectFault'
   readonly title: string
@@ -77,14 +77,14 @@ class SubjectFault extends Error {
   }
 }
 
-/** What the visitor asked to have verified, once it is clear what it is. */
+/** The subject to verify. */
 export type Asked = Pick<VerifyRequest, 'subject' | 'collaterals' | 'opening'> & {
-  /** The service's answer, for a proof link or slug. */
+  /** The service's response, for a proof link or slug. */
   proof?: ProofPayload
   apiBaseUrl: string
 }
 
-/** What a pasted name asks for. A proof is fetched here, since the page shows what the service says of it. */
+/** Resolves pasted text. Proofs are fetched here, because the page shows the service's claims. */
 export async function findAsked(
   deps: { fetchBytes: FetchBytes },
   config: WebConfig,
@@ -94,7 +94,6 @@ export async function findAsked(
   return askProof(deps, { slug: pasted.slug, api: await toApi(deps, config, pasted.origin) })
 }
 
-/** A proof as the service tells it now. */
 async function askProof(
   deps: { fetchBytes: FetchBytes },
   { slug, api }: { slug: string; api: string },
@@ -103,13 +102,13 @@ async function askProof(
   return { subject: { kind: 'proof', slug, api, proof }, proof, apiBaseUrl: api }
 }
 
-/** A link to this app is a link to its service; a link elsewhere leads to another one. */
+/** This app's links belong to its own service, other links to another one. */
 async function toApi(deps: { fetchBytes: FetchBytes }, config: WebConfig, origin: string | undefined): Promise<string> {
   const isOurs = origin === undefined || origin === window.location.origin
   return isOurs ? config.apiBaseUrl : findApi(deps, origin)
 }
 
-/** A receipt and perhaps its collateral, to the byte. */
+/** Reads a receipt and, optionally, its collateral. */
 export async function readFiles(files: readonly File[]): Promise<GivenFile[]> {
   if (files.length > 2)
     throw new SubjectFault('Too many files', 'Choose one receipt and, if you have it, its collateral.')

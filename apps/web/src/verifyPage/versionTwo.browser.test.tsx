@@ -17,7 +17,7 @@ const issue = await issueGoldenV2({ signing: { kind: 'message', content: { messa
 const other = await issueGoldenV2({ signing: { kind: 'message' }, signedAt: new Date('2026-06-15T12:00:05Z') })
 const WarmWorker = createWarmWorker()
 
-/** All that leaves the page. */
+/** Every request of the page. */
 const sent: string[] = []
 beforeEach(async () => {
   const network = createFakeNetwork(issue)
@@ -45,8 +45,8 @@ async function open(opening: unknown) {
   await page.getByRole('button', { name: 'Check the opening' }).click()
 }
 
-describe('an off-chain signature on the page', () => {
-  test('says that something was signed, and nothing more', async () => {
+describe('an off-chain signature', () => {
+  test('shows only that something was signed', async () => {
     await ask(issue.cid)
     await heading('Off-chain signature').toBeVisible()
     expect(statusOf('blocks')).toBe('pass')
@@ -56,7 +56,7 @@ describe('an off-chain signature on the page', () => {
     await expectAccessible()
   })
 
-  test('with its opening shows what was signed, and nothing of the opening leaves the page', async () => {
+  test('shows the content with its opening, and sends nothing of the opening', async () => {
     await ask(issue.cid)
     await open(issue.opening)
     await heading('A message').toBeVisible()
@@ -78,7 +78,7 @@ describe('an off-chain signature on the page', () => {
     expect([localStorage, sessionStorage].map((storage) => JSON.stringify(storage)).join()).not.toContain(content.salt)
   })
 
-  test('with the file of one half shows that half', async () => {
+  test('shows one half with the file of that half', async () => {
     await ask(issue.cid)
     const half = toCanonicalJson(withholdHalf(issue.opening as NonNullable<typeof issue.opening>, 'signature'))
     await userEvent.upload(page.getByLabelText('Opening file'), [new File([half], 'opening.json')])
@@ -86,7 +86,7 @@ describe('an off-chain signature on the page', () => {
     expect(statusOf('signature')).toBe('skip')
   })
 
-  test('with the opening pasted says no more that a file before it was too large', async () => {
+  test('clears the error about an oversized file when an opening is pasted', async () => {
     await ask(issue.cid)
     await userEvent.upload(page.getByLabelText('Opening file'), [new File(['x'.repeat(3_000_000)], 'opening.json')])
     await page.getByRole('heading', { name: 'Show what was signed' }).click()
@@ -97,7 +97,7 @@ describe('an off-chain signature on the page', () => {
     expect(page.getByRole('alert').query()).toBeNull()
   })
 
-  test('with the opening of another is not verified, and shows nothing of it', async () => {
+  test('is not verified with another signature’s opening, and shows nothing of it', async () => {
     await ask(issue.cid)
     await open(other.opening)
     await heading('Not verified').toBeVisible()
@@ -105,7 +105,7 @@ describe('an off-chain signature on the page', () => {
     expect(document.querySelector('.signed')?.textContent).not.toContain('hello')
   })
 
-  test('as a CAR file needs no gateway, and can be saved as one', async () => {
+  test('needs no gateway as a CAR file, and can be saved as one', async () => {
     const car = new File([encodeReceiptCar(issue)], 'receipt.car')
     await userEvent.upload(page.getByLabelText(/Receipt file/), [car])
     await heading('Off-chain signature').toBeVisible()

@@ -21,12 +21,12 @@ type AccountCardProps = {
   address: Hex
   title: 'Your address' | 'Vault address'
   balance: Balance
-  /** The faucet has paid. */
+  /** Called after the faucet has paid. */
   onFunded: () => void
   children: ReactNode
 }
 
-/** What a wallet or a vault holds, and where to send to. */
+/** Balance and address of a wallet or vault. */
 export function AccountCard({ address: given, title, balance, onFunded, children }: AccountCardProps) {
   const config = useConfig()
   const { faucetUrl } = config
@@ -60,7 +60,7 @@ export function AccountCard({ address: given, title, balance, onFunded, children
   )
 }
 
-/** The witness of the wallet's making. */
+/** The random sample recorded when the wallet was created. */
 export function Provenance({ wallet }: { wallet: WalletInfo }) {
   const { createdAt, provenance } = wallet
   return (
@@ -82,7 +82,6 @@ export function Provenance({ wallet }: { wallet: WalletInfo }) {
   )
 }
 
-/** The tokens of an address. */
 function TokenList({ tokens }: Pick<Balance, 'tokens'>) {
   if (tokens.length === 0) return null
   return (
@@ -103,7 +102,6 @@ function TokenList({ tokens }: Pick<Balance, 'tokens'>) {
   )
 }
 
-/** What an address holds of the chain's coin, large. */
 function BalanceLine({ balance, chainName }: { balance: Balance; chainName: string }) {
   const coin = useCoin()
   const { wei, isLoading, refresh } = balance
@@ -132,7 +130,6 @@ function BalanceLine({ balance, chainName }: { balance: Balance; chainName: stri
   )
 }
 
-/** An address to be paid at: to copy, and as a picture. */
 function ReceiveAddress({
   address,
   chainName,

@@ -5,12 +5,12 @@ import { Button } from '../ui/Button.tsx'
 type FaucetButtonProps = {
   faucetUrl: string
   address: string
-  /** An empty wallet can do nothing before. */
+  /** Whether the wallet is empty, which makes this the main action. */
   isFirstStep: boolean
   onFunded: () => void
 }
 
-/** Funds the wallet on a local chain, where ether is worth nothing. */
+/** Funds the wallet on a local chain. */
 export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: FaucetButtonProps) {
   const [isAsking, setIsAsking] = useState(false)
   const [said, setSaid] = useState('')
@@ -42,12 +42,12 @@ export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: Fauc
   )
 }
 
-/** The faucet gave nothing. The message can be shown. */
+/** A failed faucet request. Its message can be shown. */
 export class FaucetError extends Error {
   override name = 'FaucetError'
 }
 
-/** Asks the faucet of a local chain for an ether. Gives the hash of its payment. */
+/** Requests one ether from a local chain's faucet. Returns the transaction hash. */
 export async function requestFunds(
   fetch: typeof globalThis.fetch,
   { faucetUrl, address }: { faucetUrl: string; address: string },

@@ -8,13 +8,12 @@ import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
 import { useServiceAnswer } from './serviceAnswers.ts'
 
 type SignedInPageProps = {
-  /** The heading of the page. */
   title: string
-  /** `onSessionLost` is for a call that the service refused, because it no longer knows the session. */
+  /** Call `onSessionLost` if the service rejects a request because the session has ended. */
   children: (signedIn: { wallet: WalletInfo; onSessionLost: () => void }) => ReactNode
 }
 
-/** A page of the wallet. Whoever is not signed in finds the way in, and comes back to it. */
+/** A page of the wallet. Without a session, it shows the sign-in and returns here afterwards. */
 export function SignedInPage(props: SignedInPageProps) {
   const { apiBaseUrl, chainId, rpcUrl, maxFeePerGas } = useConfig()
   const config = useMemo(
@@ -91,7 +90,7 @@ function WhoIsIn({ title, user, onSignOut }: WhoIsInProps) {
 
 type UnreachableProps = { error: ServiceError | null; onRetry: () => Promise<void> }
 
-/** The lookup failed: what, and a way to try again. */
+/** A failed lookup, with a retry button. */
 function Unreachable({ error, onRetry }: UnreachableProps) {
   const [isTrying, setIsTrying] = useState(false)
   async function retry() {
@@ -109,7 +108,7 @@ function Unreachable({ error, onRetry }: UnreachableProps) {
   )
 }
 
-/** Whether the service says that it runs on simulated silicon. Whether that is true, only a proof tells. */
+/** Whether the service reports simulated hardware. Only a proof shows whether that's true. */
 const isMock = (body: unknown) => isPlainObject(body) && body.mode === 'mock'
 
 function MockBanner() {
@@ -125,7 +124,7 @@ function MockBanner() {
   )
 }
 
-/** The shape of the wallet while it is being fetched. */
+/** Shown while the wallet loads. */
 export function WalletSkeleton({ label }: { label: string }) {
   return (
     <div className="wallet-grid">

@@ -7,19 +7,18 @@ import { ErrorNotice, Notice, type Tone } from '../ui/Notice.tsx'
 import { parseProviders, useServiceAnswer } from './serviceAnswers.ts'
 
 export type SignedOutProps = SignInCardProps & {
-  /** Why there is nobody: a person who was here a moment ago wants to know. */
+  /** Why no user is signed in. */
   reason: 'never_in' | 'session_lost' | 'signed_out' | 'signed_out_here_only'
-  /** `cookie_blocked`, if anything. */
+  /** `cookie_blocked` or null. */
   error: ServiceError | null
 }
 
-/** The first thing a visitor sees. */
 export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   const departure = DEPARTURES[reason]
   const isCancelled = useCancelled() && reason === 'never_in'
   useEffect(() => {
-    // What had the focus before is gone with the wallet.
+    // The focused element was removed with the wallet.
     if (reason !== 'never_in') heading.current?.focus()
   }, [reason])
   return (
@@ -47,7 +46,7 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
   )
 }
 
-/** Whether the page was reached from a sign-in that the user gave up. Its address is made clean, so that a reload says nothing of it. */
+/** Whether the user cancelled the sign-in. Removes the parameter from the URL, so that a reload doesn't show it again. */
 function useCancelled(): boolean {
   const [isCancelled] = useState(() => new URL(window.location.href).searchParams.get('sign_in') === 'cancelled')
   useEffect(() => {
@@ -74,11 +73,10 @@ const DEPARTURES: Partial<Record<SignedOutProps['reason'], { tone: Tone; title: 
 }
 
 type SignInCardProps = {
-  /** Without a provider: the default one. */
+  /** Without a provider, uses the default one. */
   onSignIn: (options?: { provider: string }) => void
 }
 
-/** One button for each way to sign in. */
 function SignInCard({ onSignIn }: SignInCardProps) {
   const providers = useServiceAnswer(useConfig().apiBaseUrl, '/auth', parseProviders)
   return (

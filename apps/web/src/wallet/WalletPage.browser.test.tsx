@@ -8,7 +8,6 @@ import { closeWallet, FAUCET_URL, type OpenWalletOptions, openWallet } from '../
 
 afterEach(closeWallet)
 
-/** Of every test service. */
 const WALLET = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 
 async function signSome(service: TestService, count: number) {
@@ -16,7 +15,7 @@ async function signSome(service: TestService, count: number) {
   for (let index = 0; index < count; index += 1) await client.signAndSend({ to: recipient, value: 1n })
 }
 
-/** A chain of so many blocks, in the last of which the wallet was paid 0.75 ether. */
+/** A chain with this many blocks. The last one pays the wallet 0.75 ether. */
 function payAt(head: number) {
   const last = `0x${head.toString(16)}`
   const payment = { hash: `0x${'22'.repeat(32)}`, from: recipient, to: WALLET, value: toHex(parseEther('0.75')) }
@@ -33,14 +32,14 @@ function payAt(head: number) {
   }
 }
 
-/** What the page shows for a moment only stays, however slow the machine is. */
+/** Delays a response, so that short-lived states stay visible on any machine. */
 function stopTime() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
 }
 
-describe('who is here', () => {
-  test('nobody: one sentence, a way in, and a way to verify without signing in', async () => {
+describe('sign-in', () => {
+  test('shows one sentence, a sign-in button and a link to verify', async () => {
     const { screen } = await openWallet({ signedIn: false })
     await expect.element(screen.getByRole('button', { name: 'Sign in' })).toBeVisible()
     const main = screen.getByRole('main')
@@ -55,7 +54,7 @@ describe('who is here', () => {
     intercept: (url: string) => (url.endsWith('/auth') ? Promise.resolve(Response.json({ providers })) : undefined),
   })
 
-  test('several ways in: a button with icon and name for each', async () => {
+  test('shows a button with icon and name for each provider', async () => {
     const { screen } = await openWallet(
       listing({ id: 'google', name: 'Google', icon }, { id: 'apple', name: 'Apple', icon: 'https://x.example/i.png' }),
     )
@@ -68,7 +67,7 @@ describe('who is here', () => {
     await expectAccessible()
   })
 
-  test('whoever cancelled at the provider reads so, calmly, and not again after a reload', async () => {
+  test('shows a cancelled sign-in once, as information', async () => {
     const path = '/?x=1&sign_in=cancelled'
     const { screen } = await openWallet({ ...listing({ id: 'google', name: 'Google', icon }), path })
     await expect.element(screen.getByText('Sign-in cancelled')).toBeVisible()
@@ -77,14 +76,14 @@ describe('who is here', () => {
     await expectAccessible()
   })
 
-  test('while nothing is known, skeletons and a word for screen readers', async () => {
+  test('shows skeletons with text for screen readers while loading', async () => {
     const { screen } = await openWallet({ intercept: () => new Promise(() => {}) })
     await expect.element(screen.getByText('Checking your session…')).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Sign in' }).query()).toBeNull()
     await expectAccessible()
   })
 
-  test('someone: their name, balance, checksummed address, and behind Receive its QR code', async () => {
+  test('shows name, balance, address with checksum, and its QR code', async () => {
     const { screen, service } = await openWallet({ balance: parseEther('1234.5678901') })
     await expect.element(screen.getByText('1\u202f234.56789 ETH')).toBeVisible()
     await expect.element(screen.getByText('Test User')).toBeVisible()
@@ -99,7 +98,7 @@ describe('who is here', () => {
     await expectAccessible()
   })
 
-  test('the address is copied whole', async () => {
+  test('copies the full address', async () => {
     const copied = vi.spyOn(navigator.clipboard, 'writeText').mockResolvedValue()
     const { screen, service } = await openWallet()
     stopTime()
@@ -114,7 +113,7 @@ describe('who is here', () => {
     copied.mockRestore()
   })
 
-  test('simulated silicon is told, hardware is not', async () => {
+  test('warns about simulated hardware only', async () => {
     const { screen } = await openWallet({ mode: 'mock' })
     await expect.element(screen.getByRole('complementary', { name: 'Simulated hardware' })).toBeVisible()
     closeWallet()
@@ -124,7 +123,7 @@ describe('who is here', () => {
     expect(other.getByRole('complementary').query()).toBeNull()
   })
 
-  test('sign out: the session ends, and the focus goes to what is there now', async () => {
+  test('ends the session on sign-out and moves the focus', async () => {
     const { screen, service } = await openWallet()
     await screen.getByRole('button', { name: 'Sign out' }).click()
     await expect.element(screen.getByText('You’re signed out')).toBeVisible()
@@ -133,7 +132,7 @@ describe('who is here', () => {
     await expectAccessible()
   })
 
-  test('a sign-out that the service did not hear of says so', async () => {
+  test('reports a sign-out that didn’t reach the service', async () => {
     const { screen, service } = await openWallet()
     service.failNext('POST /auth/logout', 'network')
     await screen.getByRole('button', { name: 'Sign out' }).click()
@@ -142,7 +141,7 @@ describe('who is here', () => {
 })
 
 describe('faucet', () => {
-  test('asks for this address and reads the balance again', async () => {
+  test('funds this address and reloads the balance', async () => {
     const asked: string[] = []
     const faucet = (address: string) => {
       asked.push(address)
@@ -157,7 +156,7 @@ describe('faucet', () => {
       .toBeGreaterThan(1)
   })
 
-  test('of an empty wallet it is the first step, and sending is explained', async () => {
+  test('is the first step of an empty wallet', async () => {
     const faucet = () => Response.json({ txHash: `0x${'11'.repeat(32)}` })
     const { screen } = await openWallet({ balance: 0n, config: { faucetUrl: FAUCET_URL }, faucet })
     await expect.element(screen.getByText(/no ETH yet.*faucet for free/)).toBeVisible()
@@ -170,7 +169,7 @@ describe('faucet', () => {
 })
 
 describe('history', () => {
-  test('older pages are fetched when asked for, each transaction once', async () => {
+  test('loads older pages on request, each transaction once', async () => {
     const prepare = async (service: TestService) => {
       await signSome(service, 23)
       service.completeProofs()
@@ -190,7 +189,7 @@ describe('history', () => {
     await expectAccessible()
   })
 
-  test('pending proofs are followed to their end, without reading the whole list again', async () => {
+  test('polls pending proofs until they finish, without reloading the list', async () => {
     const { screen, service } = await openWallet({ prepare: (service) => signSome(service, 1) })
     await expect.element(screen.getByText('Pinning')).toBeVisible()
     await expect.poll(() => service.requests).toContain('GET /proof/:slug')
@@ -200,8 +199,8 @@ describe('history', () => {
     expect(lists).toHaveLength(1)
   })
 
-  test('where many proofs wait, only the newest six are asked for', async () => {
-    // Each again and again: on a slow machine more than once by the time of the look.
+  test('polls only the newest six of many pending proofs', async () => {
+    // Each repeatedly: on a slow machine, more than once.
     const asked = new Set<string>()
     const intercept = (url: string) => {
       const [, slug] = /\/proof\/([^/]+)$/.exec(url) ?? []
@@ -214,7 +213,7 @@ describe('history', () => {
     await expect.poll(() => asked).toEqual(new Set(newest))
   })
 
-  test('signed, but never broadcast: it says so', async () => {
+  test('marks a signed transaction that was never sent', async () => {
     const prepare = async (service: TestService) => {
       service.failNext('eth_sendRawTransaction', {
         code: -32000,
@@ -231,7 +230,7 @@ describe('history', () => {
     await expectAccessible()
   })
 
-  test('a payment that the node does not know, while its number is used, may have been paid; the node is asked again', async () => {
+  test('says “may have been paid” if the nonce is used but the transaction is unknown, and retries', async () => {
     const rpc: Record<string, () => unknown> = {
       eth_getTransactionReceipt: () => null,
       eth_getTransactionByHash: () => null,
@@ -247,14 +246,14 @@ describe('history', () => {
     await expect.element(row).not.toBeInTheDocument()
   })
 
-  test('a payment that came in: who, how much and when, and which blocks were looked at', async () => {
+  test('shows incoming payments and the searched blocks', async () => {
     const rpc = payAt(5)
     const { screen } = await openWallet({ rpc, config: { explorerUrl: 'https://explorer.test' } })
     const row = screen.getByRole('link', { name: /^Received from 0x709979…dc79C8 .* \+0\.75 ETH$/ })
     await expect.element(row).toHaveAttribute('href', `https://explorer.test/tx/0x${'22'.repeat(32)}`)
     await expect.element(screen.getByText(/searched the whole chain/)).toBeVisible()
     await expectAccessible()
-    // Back from another page, what was found is there, whatever the node says now.
+    // After a page change, found payments are still there, even if the node fails.
     rpc.eth_blockNumber = () => {
       throw { code: -32000, message: 'no' }
     }
@@ -264,7 +263,7 @@ describe('history', () => {
     await expect.element(row).toBeVisible()
   })
 
-  test('while the page is hidden the node is not asked', async () => {
+  test('sends no queries while the page is hidden', async () => {
     const visibility = vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden')
     onTestFinished(() => visibility.mockRestore())
     const { screen, service } = await openWallet({ rpc: payAt(5) })
@@ -277,7 +276,7 @@ describe('history', () => {
     expect(asked()).toHaveLength(1)
   })
 
-  test('a node without past blocks: told, and asked again only when a person wants it', async () => {
+  test('reports a node without past blocks, and retries only on request', async () => {
     const node = payAt(5)
     const rpc = {
       ...node,
@@ -295,7 +294,7 @@ describe('history', () => {
 })
 
 describe('when things fail', () => {
-  test('the service is down, and comes back', async () => {
+  test('recovers when the service comes back', async () => {
     const prepare = (service: TestService) => service.failNext('GET /auth/me', 'network')
     const { screen } = await openWallet({ prepare })
     await expect.element(screen.getByText('The service is unavailable')).toBeVisible()
@@ -305,7 +304,7 @@ describe('when things fail', () => {
     await expect.element(review(screen)).toBeVisible()
   })
 
-  test('signed in, but the wallet could not be made', async () => {
+  test('reports a wallet that couldn’t be created', async () => {
     const prepare = (service: TestService) =>
       service.failNext('POST /wallet/provision', { code: 'enclave_unavailable' })
     const { screen } = await openWallet({ provisioned: false, prepare })
@@ -315,7 +314,7 @@ describe('when things fail', () => {
     await expect.element(review(screen)).toBeVisible()
   })
 
-  test('a cookie that the browser did not keep: how to host it', async () => {
+  test('explains the hosting setup for a blocked cookie', async () => {
     const key = 'countersign:login:https://service.test'
     const prepare = () => sessionStorage.setItem(key, String(Date.now()))
     const { screen } = await openWallet({ signedIn: false, prepare })
@@ -325,7 +324,7 @@ describe('when things fail', () => {
     await expectAccessible()
   })
 
-  test('the session ends while a payment is confirmed', async () => {
+  test('handles a session that ends during confirmation', async () => {
     const { screen, service } = await openWallet()
     await write(screen, {})
     await expect.element(confirm(screen)).toBeVisible()
@@ -336,8 +335,8 @@ describe('when things fail', () => {
     expect(service.transactions).toEqual([])
   })
 
-  test('the chain’s node is down: told at the balance, and there is a way on', async () => {
-    // Each question is asked twice.
+  test('reports a failed node at the balance and offers a retry', async () => {
+    // Each query is sent twice.
     const prepare = (service: TestService) => {
       service.failNext('eth_getBalance', 'network')
       service.failNext('eth_getBalance', 'network')
@@ -351,10 +350,10 @@ describe('when things fail', () => {
   })
 })
 
-describe('around the pages', () => {
+describe('navigation', () => {
   const options: OpenWalletOptions = { path: '/no/such/page' }
 
-  test('an unknown path helps on, and a link changes page, title and focus', async () => {
+  test('shows help for an unknown path, and a link changes page, title and focus', async () => {
     const { screen } = await openWallet(options)
     await expect.element(screen.getByRole('heading', { name: 'Page not found' })).toBeVisible()
     await expectAccessible()
@@ -367,7 +366,7 @@ describe('around the pages', () => {
     await expect.element(screen.getByRole('heading', { name: 'Page not found' })).toBeVisible()
   })
 
-  test('the theme is chosen with a button and remembered', async () => {
+  test('stores the theme', async () => {
     document.documentElement.dataset.theme = 'light'
     const { screen } = await openWallet(options)
     const before = getComputedStyle(document.documentElement).backgroundColor
@@ -377,7 +376,7 @@ describe('around the pages', () => {
     await expect.element(screen.getByRole('button', { name: 'Switch to light theme' })).toBeVisible()
   })
 
-  test('nothing is wider than a small phone', async () => {
+  test('is never wider than a small phone', async () => {
     const { page } = await import('vitest/browser')
     await page.viewport(320, 640)
     onTestFinished(() => page.viewport(414, 896))

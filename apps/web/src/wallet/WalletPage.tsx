@@ -6,7 +6,6 @@ import { AccountCard, Provenance } from './AccountCard.tsx'
 import { SignedInPage } from './SignedInPage.tsx'
 import { useAccount } from './useAccount.ts'
 
-/** The wallet, signed in or not. */
 export function WalletPage() {
   return <SignedInPage title="Wallet">{(signedIn) => <SignedIn {...signedIn} />}</SignedInPage>
 }

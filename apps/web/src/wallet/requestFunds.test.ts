@@ -3,7 +3,7 @@ import { FaucetError, requestFunds } from './FaucetButton.tsx'
 
 const parameters = { faucetUrl: 'https://faucet.test/faucet', address: `0x${'ab'.repeat(20)}` }
 
-test('posts the address as JSON and gives the hash', async () => {
+test('posts the address as JSON and returns the hash', async () => {
   const asked: unknown[] = []
   const fetch = async (url: unknown, init?: RequestInit) => {
     asked.push([url, init?.method, init?.body])

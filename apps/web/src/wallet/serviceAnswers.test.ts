@@ -4,19 +4,19 @@ import { parseProviders } from './serviceAnswers.ts'
 const icon = 'data:image/svg+xml;base64,AAAA'
 const google = { id: 'google', name: 'Google', icon }
 
-test('what the service lists, in its order', () => {
+test('lists the service’s providers in order', () => {
   const other = { id: 'other', name: 'Other', icon }
   expect(parseProviders({ providers: [other, google] })).toEqual([other, google])
 })
 
 test.each([null, [], 'x', {}, { providers: {} }, { providers: [null, 5, 'google', [], {}] }])(
-  '%j lists none',
+  'lists no providers for %j',
   (body) => {
     expect(parseProviders(body)).toEqual([])
   },
 )
 
-test.each([{ id: '' }, { id: 5 }, { name: '' }, { name: null }])('one with %j is left out', (change) => {
+test.each([{ id: '' }, { id: 5 }, { name: '' }, { name: null }])('skips a provider with %j', (change) => {
   expect(parseProviders({ providers: [{ ...google, ...change }, google] })).toEqual([google])
 })
 
@@ -26,6 +26,6 @@ test.each([
   'javascript:alert(1)',
   'data:text/html;base64,AAAA',
   'data:image/svg+xml,<svg onload=alert(1)>',
-])('the picture %j is not shown', (picture) => {
+])('hides the icon %j', (picture) => {
   expect(parseProviders({ providers: [{ ...google, icon: picture }] })).toEqual([{ ...google, icon: null }])
 })

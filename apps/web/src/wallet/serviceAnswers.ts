@@ -1,30 +1,30 @@
 import { isPlainObject } from '@countersign/protocol'
 import { useEffect, useState } from 'react'
 
-/** A way to sign in, as the service lists it. */
+/** A sign-in provider. */
 export type Provider = {
   id: string
   name: string
-  /** For an `<img>`; null where it is none that we show. */
+  /** A data URL for an `<img>`, or null. */
   icon: string | null
 }
 
 const MAX_PROVIDERS = 20
 
-/** What the service answers at a path; undefined where it has no answer. Rejects if it is down. */
+/** Fetches JSON from the service. Returns undefined for an error status and rejects on a network error. */
 export async function askService(apiBaseUrl: string, path: string, init: RequestInit): Promise<unknown> {
   const response = await globalThis.fetch(`${apiBaseUrl.replace(/\/+$/, '')}${path}`, init)
   return response.ok ? response.json() : undefined
 }
 
-/** What `parse` makes of that answer, or of undefined where there is none. Null while it is not known. `parse` must not change. */
+/** Returns `parse` of the response, with undefined for a failed request. Null while loading. `parse` must be stable. */
 export function useServiceAnswer<R>(apiBaseUrl: string, path: string, parse: (body: unknown) => R): R | null {
   const [answer, setAnswer] = useState<R | null>(null)
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
     askService(apiBaseUrl, path, { signal })
-      // Another part of the page reports that the service is down.
+      // Another part of the page reports the outage.
       .catch(() => undefined)
       .then((body) => {
         if (!signal.aborted) setAnswer(parse(body))
@@ -34,7 +34,7 @@ export function useServiceAnswer<R>(apiBaseUrl: string, path: string, parse: (bo
   return answer
 }
 
-/** What can be used of the list of ways to sign in. Pictures come with it or not at all: nothing is loaded from elsewhere. */
+/** Parses the list of providers. Accepts only embedded icons, so that nothing is loaded from other servers. */
 export function parseProviders(body: unknown): Provider[] {
   if (!isPlainObject(body) || !Array.isArray(body.providers)) return []
   return body.providers.slice(0, MAX_PROVIDERS).flatMap((value: unknown): Provider[] => {

@@ -1,19 +1,18 @@
 import { createContext, useContext, useEffect, useSyncExternalStore } from 'react'
 
-/** State that outlives the page which shows it. */
+/** State that outlives its page. */
 export type Session<State> = {
   get(): State
   set(change: Partial<State>): void
   subscribe(listener: () => void): () => void
 }
 
-/** What is kept for each address; `isAtRisk` says whether something would be lost if the tab ended now. */
+/** State per address. `isAtRisk` returns whether closing the tab now would lose something. */
 export type SessionKind<State> = { initial: State; isAtRisk?: (state: State) => boolean }
 
-/** By kind and address. */
 export type Sessions = Map<SessionKind<never>, Map<string, Session<never>>>
 
-/** Above the pages, so that a visitor who leaves one and comes back finds what has happened meanwhile. */
+/** Outside the pages, so that a returning visitor finds the current state. */
 export const SessionsContext = createContext<Sessions>(new Map())
 
 function createSession<State>(initial: State): Session<State> {
@@ -32,7 +31,7 @@ function createSession<State>(initial: State): Session<State> {
   }
 }
 
-/** The session of an address, created at first use, and its state now. */
+/** Returns an address's session and its current state. Creates it on first use. */
 export function useSession<State>(kind: SessionKind<State>, address: string): [State, Session<State>] {
   const sessions = useContext(SessionsContext) as unknown as Map<SessionKind<State>, Map<string, Session<State>>>
   const ofKind = sessions.get(kind) ?? new Map<string, Session<State>>()
@@ -43,8 +42,8 @@ export function useSession<State>(kind: SessionKind<State>, address: string): [S
 }
 
 /**
- * The browser asks before the tab is closed, or leaves to sign in, while something would be lost. For the whole app, because the
- * visitor may have gone on to another page of it.
+ * Makes the browser ask before it closes the tab or leaves to sign in, while something would be lost. Covers the whole app, because the
+ * visitor may be on another page.
  */
 export function useWarningBeforeLeaving(sessions: Sessions): void {
   useEffect(() => {

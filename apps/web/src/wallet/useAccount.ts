@@ -5,12 +5,12 @@ import { useBalance } from './useBalance.ts'
 
 type AccountParameters = {
   address: `0x${string}`
-  /** Whose history has what the address signs: its own, or that of the wallet whose vault it is. */
+  /** The wallet whose history lists the signatures. For a vault, its owner's wallet. */
   wallet: `0x${string}`
   onSessionLost: () => void
 }
 
-/** What an address holds, signed and received, and what is read again after a change of it. */
+/** Balance, history and incoming payments of an address, with callbacks to reload them. */
 export function useAccount({ address, wallet, onSessionLost }: AccountParameters) {
   const balance = useBalance(address)
   const history = useHistory({ address: wallet, onSessionLost })

@@ -5,16 +5,16 @@ import { readTokenBalance } from '../token/erc20.ts'
 import { toServiceError } from '../words/explainError.ts'
 
 export type Balance = {
-  /** The last that was read; null before the first. */
+  /** Null until loaded. */
   wei: bigint | null
-  /** Null for a token that did not answer. */
+  /** Null if the token's query failed. */
   tokens: readonly { token: Token; amount: bigint | null }[]
   isLoading: boolean
   error: ServiceError | null
   refresh: () => Promise<void>
 }
 
-/** What an address holds, read at once and whenever it is asked for. */
+/** Loads an address's balance at once and on request. */
 export function useBalance(address: `0x${string}`): Balance {
   const { client } = useService()
   const [state, setState] = useState<Omit<Balance, 'refresh'>>({
@@ -29,7 +29,7 @@ export function useBalance(address: `0x${string}`): Balance {
   const refresh = useCallback(async () => {
     latest.current += 1
     const turn = latest.current
-    // An answer that was overtaken would show an older balance.
+    // A late response would show an older balance.
     const settle = (change: Partial<Balance>) => {
       if (turn === latest.current) setState((before) => ({ ...before, isLoading: false, ...change }))
     }

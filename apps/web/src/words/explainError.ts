@@ -2,14 +2,12 @@ import type { ErrorCode } from '@countersign/protocol/errorCodes'
 import { type SdkErrorCode, ServiceError } from '@countersign/sdk'
 import { BaseError } from 'viem'
 
-/** A failure in the words of someone who wants to go on. */
 export type Explanation = {
   title: string
-  /** What to do. */
   advice: string
 }
 
-/** Only where a message or typed data is to be signed: the page for that has the words. */
+/** Only occur when signing a message or typed data. That page explains them. */
 export type OffChainCode =
   | 'unsupported_method'
   | 'invalid_message'
@@ -19,7 +17,7 @@ export type OffChainCode =
 
 export const NOTHING_SIGNED = 'Nothing was signed.'
 
-/** In the words of the people on the page; those of `errorCodes` are for whoever writes the call. */
+/** Words for users. `errorCodes` has words for developers. */
 const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode>, Explanation> & Partial<Record<ErrorCode, Explanation>> =
   {
     wallet_not_ready: { title: 'Your wallet isn’t ready yet', advice: 'Wait a moment, then try again.' },
@@ -158,7 +156,7 @@ const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode>, Explanation> & P
     shutting_down: { title: 'The service is restarting', advice: 'Try again in a moment.' },
   }
 
-/** The service may have signed, and its answer was lost on the way: the SDK says so by forbidding a retry. */
+/** With these codes and `retryable: false`, the SDK reports a lost response: the service may have signed. */
 const LOST_ANSWERS = new Set(['network_unreachable', 'request_timeout', 'response_invalid', 'wallet_changed'])
 const MAY_BE_SIGNED: Explanation = {
   title: 'This may have been signed',
@@ -167,20 +165,20 @@ const MAY_BE_SIGNED: Explanation = {
 }
 const BY_EARLIER_USER =
   'The service’s response was lost, and you may no longer be signed in. Sign in to your own account and check your history before you send again.'
-/** What the service says to whoever is here instead, when the SDK looks and asks again. */
+/** Errors when the SDK asks again and a different user, or none, is signed in. */
 const TO_ANOTHER_USER = /^(wallet_changed|wallet_not_ready|vault_not_found|not_authenticated|session_expired)$/
 
 type Failure = Pick<ServiceError, 'code' | 'message' | 'retryable' | 'cause'>
 
 const isLost = ({ code, retryable }: Failure) => retryable === false && LOST_ANSWERS.has(code)
 
-/** It may have been signed, for somebody who is no longer signed in: neither the history that is read now nor its page would tell. */
+/** Whether it may have been signed for a user who is no longer signed in. The current history wouldn't show it. */
 export function isOfEarlierUser(error: Failure): boolean {
   const { code } = error.cause instanceof ServiceError ? error.cause : error
   return isLost(error) && TO_ANOTHER_USER.test(code)
 }
 
-/** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
+/** Explains an error to the user. Unknown codes use the service's own words. */
 export function explainError(error: Failure): Explanation {
   if (isLost(error)) return isOfEarlierUser(error) ? { ...MAY_BE_SIGNED, advice: BY_EARLIER_USER } : MAY_BE_SIGNED
   const known = Object.hasOwn(EXPLANATIONS, error.code) && EXPLANATIONS[error.code as ErrorCode]
@@ -191,7 +189,7 @@ export function explainError(error: Failure): Explanation {
   }
 }
 
-/** Any failure as the SDK's error. What viem throws is the node's fault; its own text may name the node's address, with a key in it. */
+/** Converts any error to a `ServiceError`. viem's errors come from the node, and their text may contain the node's URL with a key. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   if (error instanceof BaseError) {

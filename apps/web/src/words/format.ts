@@ -3,7 +3,7 @@ import { formatUnits, getAddress } from 'viem'
 
 const SHOWN_DECIMALS = 6
 
-/** An amount to read at a glance: cut after six decimals, never rounded up to more than there is. */
+/** An amount for display: truncated to six decimals, never rounded up. */
 export function toShortAmount(amount: bigint, decimals: number): string {
   const [whole = '0', fraction = ''] = formatUnits(amount, decimals).split('.')
   const shown = fraction.slice(0, SHOWN_DECIMALS).replace(/0+$/, '')
@@ -12,17 +12,14 @@ export function toShortAmount(amount: bigint, decimals: number): string {
   return shown === '' ? grouped : `${grouped}.${shown}`
 }
 
-/** The unit behind an amount of a chain's own coin. */
 export function toCoin({ chainId }: { chainId: number }): string {
   return chains[chainId]?.coin ?? 'coins'
 }
 
-/** The two ends of an address or hash. */
 export function toShortHex(hex: string): string {
   return hex.length <= 14 ? hex : `${hex.slice(0, 8)}…${hex.slice(-6)}`
 }
 
-/** The same of an address, with its checksum. */
 export function toShortAddress(address: string): string {
   return toShortHex(getAddress(address))
 }
@@ -39,7 +36,7 @@ const DAY_AND_TIME: Intl.DateTimeFormatOptions = {
   minute: '2-digit',
 }
 
-/** "3 minutes ago"; after a day, day and time where the reader is. */
+/** "3 minutes ago". After a day, local date and time. */
 export function toAgo(time: string, now: number): string {
   const age = now - Date.parse(time)
   if (age >= 86_400_000) {
@@ -55,7 +52,9 @@ export function toAgo(time: string, now: number): string {
   return 'just now'
 }
 
-/** In full, where the reader is: "15 November 2026 at 14:05 CET". A time that does not exist, as a forged receipt may state, as it stands. */
+/**
+ * Local date and time, such as "15 November 2026 at 14:05 CET". Returns an invalid time unchanged, because a forged receipt may contain one.
+ */
 export function toDateTime(time: string): string {
   if (Number.isNaN(Date.parse(time))) return time
   return new Intl.DateTimeFormat('en-GB', {

@@ -2,7 +2,6 @@ import type { ProofStatus } from '@countersign/sdk'
 
 export type StatusWords = { label: string; meaning: string; tone: 'pending' | 'good' | 'bad' }
 
-/** The five states of a proof, for people. */
 export const proofStatusWords: Record<ProofStatus, StatusWords> = {
   pending_pin: {
     label: 'Pinning',
@@ -27,7 +26,6 @@ export const proofStatusWords: Record<ProofStatus, StatusWords> = {
   },
 }
 
-/** Whether a proof in this state may still move. */
 export function isPending(status: ProofStatus): boolean {
   return proofStatusWords[status].tone === 'pending'
 }

@@ -18,25 +18,25 @@ describe('toShortAmount', () => {
   })
 })
 
-test('toShortAmount: of a token with its own decimals', () => {
+test('toShortAmount uses the token’s decimals', () => {
   expect(toShortAmount(1_234_567n, 6)).toBe('1.234567')
   expect(toShortAmount(1_234_567n, 0)).toBe('1\u202f234\u202f567')
   expect(toShortAmount(1n, 8)).toBe('< 0.000001')
 })
 
-test('toShortAddress: with its checksum', () => {
+test('toShortAddress adds the checksum', () => {
   expect(toShortAddress('0x70997970c51812dc3a010c7d01b50e0d17dc79c8')).toBe('0x709979…dc79C8')
 })
 
-test('toDateTime: the reader’s own time, and which that is', () => {
+test('toDateTime uses local time and names the zone', () => {
   expect(toDateTime('2026-03-10T11:57:00')).toMatch(/^10 March 2026 at 11:57 \S+/)
 })
 
-test('toDateTime: a time that does not exist stands as it is, and does not take the verdict off the page', () => {
+test('toDateTime returns an invalid time unchanged instead of throwing', () => {
   expect(toDateTime('2026-13-32T25:61:61.000Z')).toBe('2026-13-32T25:61:61.000Z')
 })
 
-test('toShortHex: the two ends', () => {
+test('toShortHex keeps both ends', () => {
   expect(toShortHex(`0x${'ab'.repeat(20)}`)).toBe('0xababab…ababab')
   expect(toShortHex('0xabcdef')).toBe('0xabcdef')
 })
@@ -56,7 +56,7 @@ describe('toAgo', () => {
   })
 })
 
-test('toChainName and toCoin: what is configured, what is known, else the number', () => {
+test('toChainName and toCoin use the configured name, then the known one, then the number', () => {
   expect(toChainName({ chainId: 1, chainName: 'Ours' })).toBe('Ours')
   expect(toChainName({ chainId: 84532 })).toBe('Base Sepolia')
   expect(toChainName({ chainId: 5 })).toBe('Chain 5')
@@ -64,22 +64,22 @@ test('toChainName and toCoin: what is configured, what is known, else the number
 })
 
 describe('explainError', () => {
-  test('a lost answer that is not to be retried may have been signed; a question that was not answered in time may not', () => {
+  test('reports a lost response without retry as possibly signed, but not a timed-out query', () => {
     const explain = (retryable: boolean) => explainError(new ServiceError('request_timeout', 'x', { retryable }))
     expect(explain(false).title).toBe('This may have been signed')
     expect(`${explain(true).title} ${explain(true).advice}`).not.toContain('signed')
   })
 
-  test('somebody else has signed in: nothing was signed, unless the answer was lost before', () => {
+  test('reports nothing signed after a user switch, unless the response was lost before', () => {
     const explain = (retryable?: boolean) => explainError(new ServiceError('wallet_changed', 'x', { retryable }))
     expect(explain().advice).toContain('Nothing was signed')
     expect(explain(false).title).toBe('This may have been signed')
-    // The history on this page is no longer that of the user who asked.
+    // The page now shows a different user's history.
     expect(explain(false).advice).toContain('Sign in to your own account')
   })
 
   test.each(['wallet_not_ready', 'vault_not_found', 'not_authenticated', 'session_expired'])(
-    'a lost answer, and %s when the service was asked again: the history of whoever is here now does not tell',
+    'does not point to the history after a lost response and %s',
     (code) => {
       const cause = new ServiceError(code, 'x')
       const lost = (retryable: boolean) => new ServiceError('network_unreachable', 'x', { retryable, cause })
@@ -88,32 +88,32 @@ describe('explainError', () => {
     },
   )
 
-  test('a lost answer, and the second lost too: the history tells', () => {
+  test('points to the history after two lost responses', () => {
     const cause = new ServiceError('request_timeout', 'x')
     const lost = new ServiceError('network_unreachable', 'x', { retryable: false, cause })
     expect(isOfEarlierUser(lost)).toBe(false)
     expect(explainError(lost).advice).toContain('check your history')
   })
 
-  test('a code without words of its own keeps those of the service', () => {
+  test('uses the service’s words for an unknown code', () => {
     const words = explainError(new ServiceError('brand_new', 'Out of stamps', { retryable: true }))
     expect(words).toEqual({ title: 'Out of stamps', advice: 'Try again in a moment.' })
   })
 
-  test('a code that is a member of every object is not taken for a known one', () => {
+  test('does not treat an inherited member as a known code', () => {
     expect(explainError(new ServiceError('constructor', 'x')).title).toBe('x')
   })
 })
 
 describe('toServiceError', () => {
-  test('the address of the node, which may carry a key, is not in it', () => {
+  test('leaves out the node’s URL, which may contain a key', () => {
     const url = 'https://rpc.example.com/secret-key'
     const error = toServiceError(new HttpRequestError({ url, cause: new Error('Failed to fetch') }))
     expect(error).toMatchObject({ code: 'rpc_failed', details: 'Failed to fetch', retryable: true })
     expect(`${error.message} ${error.details}`).not.toContain('secret-key')
   })
 
-  test('an error of the SDK stays what it is; anything else is internal', () => {
+  test('keeps SDK errors and converts others to internal', () => {
     const error = new ServiceError('rate_limited', 'Too many requests')
     expect(toServiceError(error)).toBe(error)
     expect(toServiceError('what')).toMatchObject({ code: 'internal' })

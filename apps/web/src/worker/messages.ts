@@ -8,8 +8,8 @@ import {
 } from '@countersign/verify'
 
 /*
- * What page and worker tell each other. The worker has no network of its own: it asks the page for bytes, so that all
- * requests of this page are made, bounded and seen in one place.
+ * Messages between page and worker. The worker has no network access: it asks the page for bytes, so that all requests are made and limited
+ * in one place.
  */
 
 export type ToWorker =
@@ -23,7 +23,7 @@ export type FromWorker =
   | { type: 'done'; outcome: Outcome }
   | { type: 'failed'; error: PlainError }
 
-/** An error as it crosses: a copied `Error` would lose its code. */
+/** An error in transit. A cloned `Error` would lose its code. */
 type PlainError = { code: string; message: string; details: string | undefined; status: number | undefined }
 
 export function toPlainError(error: unknown): PlainError {
@@ -38,7 +38,6 @@ export function toServiceError({ code, message, details, status }: PlainError): 
   return new ServiceError(code, message, { details, status })
 }
 
-/** What `fetchBytes` rejects with. */
 export function toFetchError({ message, details, status }: PlainError): VerifierError {
   return new VerifierError('fetch_failed', message, { details, status })
 }

@@ -2,7 +2,7 @@ import { createFetchBytes, type FetchBytes } from '@countersign/verify'
 
 const TIMEOUT_MS = 30_000
 
-/** All that the pages fetch for a verification. */
+/** Fetches for all verifications of the page. */
 export const fetchBytes: FetchBytes = createFetchBytes({
   fetch: (input, init) => globalThis.fetch(input, init),
   timeoutMs: TIMEOUT_MS,

@@ -23,7 +23,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('the worker judges, the page fetches, and progress is told', async () => {
+test('the worker verifies, the page fetches, and progress is reported', async () => {
   const progress: Progress[] = []
   const { verdict, steps } = await startVerification(request, { onProgress: (entry) => progress.push(entry) }).result
   expect(verdict).toBe('mock')
@@ -41,7 +41,7 @@ test('the worker judges, the page fetches, and progress is told', async () => {
   )
 })
 
-test('it checks on a thread of its own, so that the page stays free', async () => {
+test('runs in a separate thread, so the page stays responsive', async () => {
   const started: string[] = []
   const { Worker } = globalThis
   class NotedWorker extends Worker {
@@ -56,7 +56,7 @@ test('it checks on a thread of its own, so that the page stays free', async () =
   expect(started).toEqual([expect.stringContaining('verify.worker')])
 })
 
-test('what cannot be handed to the worker ends it', async () => {
+test('ends the worker if the request can’t be cloned', async () => {
   const terminate = vi.spyOn(Worker.prototype, 'terminate')
   onTestFinished(() => terminate.mockRestore())
   const unclonable = { toString: () => 'functions cannot be cloned' }
@@ -65,13 +65,13 @@ test('what cannot be handed to the worker ends it', async () => {
   expect(terminate).toHaveBeenCalledOnce()
 })
 
-test('once stopped it tells nothing more', async () => {
+test('reports nothing after a stop', async () => {
   const told: Progress[] = []
   const running = startVerification(request, { onProgress: (entry) => told.push(entry) })
   running.stop()
   const settled = vi.fn()
   running.result.then(settled, settled)
-  // Another one, start to end, takes longer than the stopped one would have.
+  // Another full run takes longer than the stopped one would have.
   await startVerification(request, { onProgress: () => {} }).result
   expect(told).toEqual([])
   expect(settled).not.toHaveBeenCalled()

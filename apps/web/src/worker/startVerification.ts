@@ -4,15 +4,14 @@ import { type FromWorker, type ToWorker, toPlainError, toServiceError } from './
 import { fetchBytes } from './pageFetch.ts'
 
 export type RunningVerification = {
-  /** Rejects with a `ServiceError`. Never settles once stopped. */
+  /** Rejects with a `ServiceError`. Stays pending after a stop. */
   result: Promise<Outcome>
   stop(): void
 }
 
-/** What is needed of a worker. */
 export type VerifierWorker = Pick<Worker, 'postMessage' | 'addEventListener' | 'terminate'>
 
-/** Verifies in a worker of its own, which ends with it, so that the page stays free whatever a receipt contains. */
+/** Verifies in a dedicated worker, so that the page stays responsive for any receipt. */
 export function startVerification(
   request: VerifyRequest,
   { onProgress }: { onProgress: (progress: Progress) => void },
@@ -28,7 +27,7 @@ export function startVerification(
       try {
         worker.postMessage(message)
       } catch (cause) {
-        // What cannot be handed over would leave the worker waiting for ever.
+        // Otherwise the worker would wait forever for a message that can't be cloned.
         stop()
         reject(new ServiceError('internal', 'The request could not be handed to the verifier.', { cause }))
       }

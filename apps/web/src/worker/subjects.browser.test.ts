@@ -20,14 +20,14 @@ import { fetchBytes } from './pageFetch.ts'
 import { startVerification } from './startVerification.ts'
 
 const WarmWorker = createWarmWorker()
-/** A site always names a service; that of a row without sources has nothing. */
+/** A site always has a service. For a row without sources, it returns nothing. */
 const nowhere = 'https://nowhere.test'
 
 afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** A site whose operator names all that a row has. */
+/** A site whose operator configures everything in the row. */
 function toSite(row: Subject): WebConfig {
   const { hasSources = true, hasNode = true, tcbStatuses = [], allowMock = true, nodeChainId = 31337 } = row
   return {
@@ -40,7 +40,7 @@ function toSite(row: Subject): WebConfig {
   }
 }
 
-/** As the page makes it of what a visitor chose or pasted. Undefined where it asks for nothing. */
+/** The request that the page would build from a visitor's input. Undefined if it builds none. */
 async function toAsked(config: WebConfig, { subject, collaterals = [] }: Subject): Promise<Asked | undefined> {
   const { apiBaseUrl } = config
   if (typeof subject !== 'string') return { ...chooseReceipt([subject, ...collaterals]), apiBaseUrl }
@@ -53,7 +53,7 @@ function toRequest(config: WebConfig, asked: Asked, { at, opening }: Subject): V
   expect(fault).toBeUndefined()
   return {
     ...toVerifyRequest({ ...asked, opening: opening?.bytes }, { trust, config }),
-    // A visitor of the page cannot name another time.
+    // The page has no option for another time.
     ...(at === undefined ? {} : { at }),
   }
 }
@@ -75,6 +75,6 @@ async function verify(row: Subject) {
   }
 }
 
-test.each(samples)('the page’s worker, in Chromium, judges $name as the table says', async (row) => {
+test.each(samples)('the page’s worker in Chromium returns the table’s verdict for $name', async (row) => {
   expect(await verify(row)).toEqual(toWanted(row.expectedOnPage ?? row.expected))
 })

@@ -14,7 +14,7 @@ type Running = Extract<VerificationState, { phase: 'running' }>
 
 const STARTING: Running = { phase: 'running', doing: undefined, steps: [] }
 
-/** Verifies whatever `request` is; another object is another verification, and ends the one before. */
+/** Verifies `request`. Another object starts a new verification and stops the previous one. */
 export function useVerification(request: VerifyRequest | undefined): VerificationState {
   const [answer, setAnswer] = useState<{ request: VerifyRequest; state: VerificationState } | undefined>(undefined)
 

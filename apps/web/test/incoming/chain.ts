@@ -16,19 +16,19 @@ export const token: Token = {
 export type FakeBlock = {
   number: bigint
   transactions?: readonly { from?: Hex; to?: Hex; value: bigint; hasFailed?: boolean }[]
-  /** What a contract paid, or the balance lost otherwise. */
+  /** Other changes of the balance, such as payments from contracts. */
   inner?: bigint
   transfers?: readonly { from?: Hex; to?: Hex; value: bigint; address?: Hex }[]
 }
 
 export type FakeChain = IncomingChain & {
-  /** The methods that were called, in order. */
+  /** The called methods, in order. */
   asked: string[]
   head: bigint
   blocks: FakeBlock[]
 }
 
-/** A node that knows one account. State older than `keptBlocks`, and logs of more than `logBlocks` at once, it refuses. */
+/** A node with one account. Rejects queries for state older than `keptBlocks` and for logs of more than `logBlocks`. */
 export function createFakeChain({
   head,
   blocks,

@@ -8,7 +8,6 @@ import '../../src/styles/app.css'
 /** Workers start slowly on a busy machine. */
 export const PATIENCE = { timeout: 30_000 }
 
-/** A page that shows a report, as the app has it. */
 export function renderPage(content: ReactNode, config: WebConfig) {
   return render(
     <main>

@@ -4,8 +4,6 @@ import type { Token } from '../../src/config.ts'
 import { writeStored } from '../../src/ui/stored.ts'
 import type { openWallet } from '../wallet/openWallet.tsx'
 
-/* The form as a person finds it. */
-
 export const recipient = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 export const TOKEN: Token = {
   chainId: 31337,
@@ -33,7 +31,7 @@ export async function send(screen: Screen) {
   await confirm(screen).click()
 }
 
-/** To a page that is not of the wallet, in the same tab. */
+/** Opens a page outside the wallet, in the same tab. */
 export async function leave(screen: Screen) {
   await screen.getByRole('link', { name: 'Verify', exact: true }).click()
   await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
@@ -41,14 +39,14 @@ export async function leave(screen: Screen) {
 
 export const comeBack = (screen: Screen) => screen.getByRole('link', { name: 'Wallet', exact: true }).click()
 
-/** What the service answers once somebody else has signed in, in another tab. */
+/** The service's responses after a different user signed in from another tab. */
 export function answerBob(url: string, pass: () => Promise<Response>): Promise<Response> | undefined {
   if (!/\/(?:auth|wallet)\/me$/.test(url)) return undefined
   const bob = url.endsWith('/auth/me') ? { id: 'b', name: 'Bob' } : { address: recipient.toLowerCase() }
   return pass().then(async (response) => Response.json({ ...(await response.json()), ...bob }))
 }
 
-/** Whether the browser would ask before the tab is closed. */
+/** Whether the browser would ask before closing the tab. */
 export function isLeavingHeld(): boolean {
   const leaving = new Event('beforeunload', { cancelable: true })
   window.dispatchEvent(leaving)
@@ -57,7 +55,7 @@ export function isLeavingHeld(): boolean {
 
 export const SIGNED_ELSEWHERE: SignResult = { txHash: `0x${'5e'.repeat(32)}`, attestationSlug: 'elsewhere' }
 
-/** Another tab notes a payment whose outcome is not known, or that somebody has looked. The browser tells every other document. */
+/** Another tab stores or removes a payment with an unknown outcome. The browser notifies other documents. */
 export function noteInOtherTab(address: string, signed: SignResult | undefined): void {
   const tab = document.body.appendChild(document.createElement('iframe'))
   const storage = tab.contentWindow?.localStorage as Storage

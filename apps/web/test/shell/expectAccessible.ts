@@ -1,11 +1,11 @@
 import axe from 'axe-core'
 import { expect } from 'vitest'
 
-/** Every fault that axe calls serious or worse. The themes differ in nothing but their colours. */
+/** Reports every axe violation that is serious or worse. The themes differ only in colors. */
 export async function expectAccessible() {
   for (const theme of ['light', 'dark'] as const) {
     document.documentElement.dataset.theme = theme
-    // Colours on the way from one theme to the other are neither's. Not waited for: in a part that is closed nothing moves.
+    // Skips color transitions between the themes, which have intermediate colors. Closed parts don't animate, so waiting wouldn't work.
     for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish()
     const rules = theme === 'dark' ? { runOnly: ['color-contrast'] } : {}
     const { violations } = await axe.run(document.body, { resultTypes: ['violations'], ...rules })

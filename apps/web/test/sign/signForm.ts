@@ -1,7 +1,5 @@
 import type { openWallet } from '../wallet/openWallet.tsx'
 
-/* The form as a person finds it. */
-
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
 
 export const text = (screen: Screen) => screen.getByRole('textbox')

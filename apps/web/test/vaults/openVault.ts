@@ -9,7 +9,7 @@ import { type OpenWalletOptions, openWallet } from '../wallet/openWallet.tsx'
 
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
 
-/** Each test of the file has passkeys of its own, which the answer gives. */
+/** Installs passkeys for each test and returns them. */
 export function installPasskeys() {
   let passkeys = createTestPasskeys()
   let uninstall: (() => void) | undefined
@@ -23,7 +23,7 @@ export function installPasskeys() {
 
 export const button = (screen: Screen, name: string | RegExp) => screen.getByRole('button', { name })
 
-/** Where a link goes: some have an address only a moment after they are there. */
+/** Some links get their address only after a moment. */
 export async function hrefOf(screen: Screen, name: string): Promise<string> {
   const link = screen.getByRole('link', { name })
   await expect.element(link).toHaveAttribute('href')
@@ -33,7 +33,7 @@ export async function hrefOf(screen: Screen, name: string): Promise<string> {
 export const signings = (service: TestService) =>
   service.requests.filter((request) => request.startsWith('POST /sign/'))
 
-/** A page of a funded vault: up to 0.1 ETH alone, more with as many passkeys as it has. */
+/** A page of a funded vault: up to 0.1 ETH without approval, more with all its passkeys. */
 export async function openVault({
   approvals = 1,
   ...options

@@ -7,13 +7,12 @@ import '../../src/styles/app.css'
 export type OpenWalletOptions = TestServiceOptions & {
   path?: string
   config?: Partial<WebConfig>
-  /** What `/health/attestation` says. */
+  /** The mode in `/health/attestation`. */
   mode?: 'hardware' | 'mock'
-  /** Answers the faucet. */
   faucet?: (address: string) => Response
-  /** Before the app asks anything. */
+  /** Runs before the app starts. */
   prepare?: (service: TestService) => void | Promise<void>
-  /** Answers whatever this gives an answer to, in place of the service. */
+  /** Overrides responses of the service. */
   intercept?: (url: string, pass: () => Promise<Response>, init?: RequestInit) => Promise<Response> | undefined
 }
 
@@ -21,7 +20,7 @@ export const FAUCET_URL = 'https://faucet.test/faucet'
 
 let end: (() => void) | undefined
 
-/** The whole app against a service in memory. End it with `closeWallet`, also when the test fails. */
+/** Opens the whole app against an in-memory service. Call `closeWallet` at the end, also after a failure. */
 export async function openWallet(options: OpenWalletOptions = {}) {
   const { path = '/', config, mode = 'hardware', faucet, prepare, intercept, ...serviceOptions } = options
   const service = createTestService(serviceOptions)
@@ -49,7 +48,7 @@ export async function openWallet(options: OpenWalletOptions = {}) {
   const { apiBaseUrl, chainId, rpcUrl = '' } = service.config
   const open = () => render(<App config={{ apiBaseUrl, chainId, rpcUrl, ...config }} />)
   const screen = await open()
-  /** The page again, with nothing but what the browser keeps. */
+  /** Loads the page again, with only the browser's storage kept. */
   async function reload() {
     await screen.unmount()
     return open()

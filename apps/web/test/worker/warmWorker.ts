@@ -2,8 +2,8 @@ import type { FromWorker, ToWorker } from '../../src/worker/messages.ts'
 import type { VerifierWorker } from '../../src/worker/startVerification.ts'
 
 /**
- * A class to stand in for `Worker` in tests that verify many times: most of a verification's time is the start of its worker, so
- * one that has finished is kept for the next. One that is ended before it has finished really ends.
+ * Stands in for `Worker` in tests that verify many times. Starting a worker takes most of the time, so a finished worker is reused.
+ * A worker that is terminated early really ends.
  */
 export function createWarmWorker() {
   const RealWorker = globalThis.Worker
