@@ -10,7 +10,7 @@ const abi = parseAbi([
   'function balanceOf(address account) view returns (uint256)',
 ])
 
-/** A stranger with ether on a local chain, and a token of which `holder` has all. The stranger pays for its own calls. */
+/** Creates another account with ether on a local chain, and a token whose supply belongs to `holder`. The account pays for its own calls. */
 export async function deployToken(
   { chainUrl, fund }: { chainUrl: string; fund: (address: Address) => Promise<unknown> },
   holder: Address,

@@ -6,19 +6,19 @@ import type { Tab } from './openTab.ts'
 
 type Payment = { to: Address; ether?: string; data?: Hex; times?: number }
 
-/** Twenty payments, one after the other, take a while on a busy machine. */
+/** Twenty payments in a row take a while on a busy machine. */
 const WAIT = { timeout: 90_000, interval: 50 }
 
-/** What one does with the app in `app/`, and what one sees of it. */
+/** Controls the app in `app/` and reads its state. */
 export function driveApp(tab: Tab) {
   const { page } = tab
 
-  /** What the page shows of one of its hooks. */
+  /** A hook's values on the page. */
   async function read<Name extends keyof Views>(name: Name): Promise<Views[Name]> {
     return JSON.parse((await page.getByLabel(name, { exact: true }).textContent()) ?? '')
   }
 
-  /** Retries until it holds: `await app.see('useService').toMatchObject(…)`. */
+  /** Retries until it matches: `await app.see('useService').toMatchObject(…)`. */
   const see = <Name extends keyof Views>(name: Name) => expect.poll(() => read(name), WAIT)
 
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
@@ -39,7 +39,7 @@ export function driveApp(tab: Tab) {
     see,
     press,
     waitUntilReady,
-    /** By the page's own button; gives the address of the wallet. */
+    /** With the page's button. Returns the wallet's address. */
     async signIn(name: string): Promise<Address> {
       await press('Sign in')
       await chooseAccount(page, name)
@@ -53,7 +53,7 @@ export function driveApp(tab: Tab) {
       }
       await press('Pay')
     },
-    /** How the last calls ended, once all have. */
+    /** Outcomes of the last calls, once all have finished. */
     waitForOutcomes,
     async waitForResults(count: number) {
       const outcomes = await waitForOutcomes(count)

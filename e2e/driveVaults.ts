@@ -19,7 +19,7 @@ export async function addAuthenticator(page: Page): Promise<void> {
   })
 }
 
-/** Makes a passkey on the page for other devices. Gives the text to bring to the device that makes the vault. */
+/** Creates a passkey on `/passkey`. Returns its text for the device that creates the vault. */
 export async function makePasskeyText(page: Page, webUrl: string): Promise<string> {
   await page.goto(`${webUrl}/passkey`)
   await page.getByRole('button', { name: 'Create passkey' }).click()
@@ -30,15 +30,15 @@ export async function makePasskeyText(page: Page, webUrl: string): Promise<strin
 export type NewVault = {
   template: RegExp
   limit: string
-  /** Text of a passkey from another device. */
+  /** The text of a passkey from another device. */
   brought?: string
-  /** Other fields, by their labels. */
+  /** Other fields by label. */
   fill?: (page: Page) => Promise<void>
 }
 
 export type MadeVault = { address: string; policy: Policy }
 
-/** From the list of vaults to the page of the new one. The passkeys are one of this page's, and those that are brought. */
+/** Creates a vault from the list of vaults. Uses one passkey of this page and, if given, one from another device. */
 export async function makeVault(page: Page, { template, limit, brought, fill }: NewVault): Promise<MadeVault> {
   await page.getByRole('link', { name: 'Vaults', exact: true }).click()
   await page.getByRole('link', { name: 'Create vault' }).click()
@@ -70,14 +70,14 @@ export async function makeVault(page: Page, { template, limit, brought, fill }: 
   return { address: new URL(page.url()).pathname.split('/').at(-1) ?? '', policy }
 }
 
-/** Up to what the rules say to a payment. */
+/** Fills in a payment up to its review. */
 export async function writePayment(page: Page, amount: string): Promise<void> {
   await page.getByLabel('To', { exact: true }).fill(STRANGER)
   await page.getByLabel('Amount in ETH').fill(amount)
   await page.getByRole('button', { name: 'Review' }).click()
 }
 
-/** Gives the slug of its proof. */
+/** Returns the slug of the proof. */
 export async function sendReviewed(page: Page, amount: string): Promise<string> {
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).click()
   const sent = page.getByRole('heading', { name: `Sent ${amount} ETH` })
@@ -87,7 +87,7 @@ export async function sendReviewed(page: Page, amount: string): Promise<string> 
   return href?.split('/').at(-1) ?? ''
 }
 
-/** On another device: opens the link of a payment, reads it, and approves. Gives the text of the approval. */
+/** Opens a payment's link on another device and approves it. Returns the approval's text. */
 export async function approveElsewhere(page: Page, link: string, amount: string): Promise<string> {
   await page.goto(link)
   await page.getByRole('heading', { name: 'Do you approve this?' }).waitFor()

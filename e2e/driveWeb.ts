@@ -3,10 +3,10 @@ import { type Opening, parseOpening } from '@countersign/protocol'
 import axe from 'axe-core'
 import type { Page } from 'playwright'
 
-/** A recipient: a development account of hardhat. */
+/** A recipient: one of hardhat's development accounts. */
 export const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
-/** Up to the page of the local provider. */
+/** Goes to the local provider's page. */
 export async function startSignIn(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Continue with Local provider' }).click()
   await page.getByRole('heading', { name: 'Who are you?' }).waitFor()
@@ -23,7 +23,7 @@ export async function fund(page: Page): Promise<void> {
   await page.getByText('The faucet sent 1 ETH.').waitFor()
 }
 
-/** Up to the review before the signature. */
+/** Fills in a payment up to its review. */
 export async function review(page: Page, amount: string): Promise<void> {
   await page.getByLabel('To', { exact: true }).fill(STRANGER)
   await page.getByLabel('Amount in ETH').fill(amount)
@@ -31,7 +31,7 @@ export async function review(page: Page, amount: string): Promise<void> {
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).waitFor()
 }
 
-/** Gives the slug of its proof. */
+/** Returns the slug of the proof. */
 export async function send(page: Page, amount: string): Promise<string> {
   await review(page, amount)
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).click()
@@ -40,16 +40,16 @@ export async function send(page: Page, amount: string): Promise<string> {
   return href?.split('/').at(-1) ?? ''
 }
 
-/** What the visitor's browser found, once its proof is complete and all steps are judged. */
+/** The browser's results, once the proof is complete and every step has run. */
 export async function waitForVerdict(page: Page): Promise<string | null> {
-  // In a group that is closed, since nothing failed in it.
+  // In a closed group, because nothing in it failed.
   await page.locator('[data-step="event"][data-status="pass"]').waitFor({ state: 'attached' })
   return page.locator('section[data-verdict]').getAttribute('data-verdict')
 }
 
 export type PageSignature = { signature: `0x${string}`; slug: string; opening: Opening; openingFile: string }
 
-/** Signs on the page that signs, and saves the opening as a visitor does. */
+/** Signs on `/sign` and saves the opening. */
 export async function signContent(
   page: Page,
   { kind, content }: { kind: 'Text' | 'Typed data'; content: string },
@@ -70,7 +70,7 @@ export async function signContent(
   return { signature: opening.signature.signature, slug: href?.split('/').at(-1) ?? '', opening, openingFile }
 }
 
-/** What axe finds wrong with a page, and calls serious. */
+/** Returns axe's violations that are serious or worse. */
 export async function findSerious(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run())

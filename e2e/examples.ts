@@ -31,19 +31,19 @@ Exit codes: 0 all passed, 1 one failed, 2 wrong arguments.`
 
 const root = resolve(import.meta.dirname, '..')
 const START_TIMEOUT_MS = 240_000
-/** Nothing but packages is fetched, and nothing reported. */
+/** Prevents other downloads and reports. */
 const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
 
-/** npm in a folder. Never waited for in a way that stops this process, in which parts of the stack run. */
+/** Runs npm in a folder, without blocking this process, which runs parts of the stack. */
 async function runNpm(cwd: string, ...args: string[]): Promise<void> {
   await promisify(execFile)('npm', args, { cwd, env }).catch((error: { stdout?: string; stderr?: string }) => {
     throw new Error(`npm ${args[0]} failed in ${cwd}:\n${error.stdout}${error.stderr}`)
   })
 }
 
-/** `npm start` in a folder, until the page answers. */
+/** Runs `npm start` in a folder until the page responds. */
 async function startServer(cwd: string, url: string) {
-  // A group of its own: npm does not pass signals on to what it starts.
+  // In a separate process group, because npm doesn't forward signals.
   const child = spawn('npm', ['start'], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
@@ -94,7 +94,7 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
       await copyExample(join(root, 'examples', name), { to: folder, replaced })
       // The repository's legacy-peer-deps setting would hide a conflict that apps see.
       await runNpm(folder, 'install', '--no-legacy-peer-deps', ...packed.map(({ tarball }) => tarball))
-      // Next.js builds when it starts.
+      // Next.js builds on start.
       await runNpm(folder, 'run', 'build', '--if-present')
       await EXAMPLES[name]({ folder, url: stack.webUrl, browser, startServer: () => startServer(folder, stack.webUrl) })
       console.log(`${name}: passed (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`)
@@ -109,7 +109,7 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
 const isName = (text: string): text is Name => Object.hasOwn(EXAMPLES, text)
 const given = readArguments({}, USAGE, { takesPositionals: true }).positionals
 if (!given.every(isName)) refuseArguments('There is no such example.', USAGE)
-// So that no server outlives us.
+// Stops the server when this process ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
 const executablePath = await findChromium(process.env, AbortSignal.timeout(300_000))
 if (!executablePath) throw new Error('no Chromium found: set CHROMIUM_PATH')

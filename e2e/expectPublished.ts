@@ -5,7 +5,7 @@ import { readEvents } from '@countersign/testing/stack'
 import { expect } from 'vitest'
 import type { Stack } from './startStack.ts'
 
-/** That what a complete proof points to is there, for a stranger too: the receipt on IPFS, and one event on the chain. */
+/** Checks without a session that a complete proof's receipt is on IPFS and that the chain has one event for it. */
 export async function expectPublished(
   { backend, chain, chainClient, contract }: Stack,
   proof: ProofPayload,

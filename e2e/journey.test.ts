@@ -19,7 +19,7 @@ async function openApp(): Promise<Page> {
   return page
 }
 
-/** How much room a page takes on a screen. */
+/** The size of a page on screen. */
 async function measure(page: Page, viewport: { width: number; height: number }) {
   await page.setViewportSize(viewport)
   const room = await page.evaluate(() => {
@@ -37,8 +37,8 @@ async function verify(...args: string[]) {
   return runCli(deps, ['verify', ...args])
 }
 
-// The one of `npm run e2e` that `npm test` runs too.
-describe.skipIf(!executablePath)('the web app as it is deployed, on all else that npm run dev starts', () => {
+// The one part of `npm run e2e` that `npm test` also runs.
+describe.skipIf(!executablePath)('the web app as deployed, on everything else that npm run dev starts', () => {
   beforeAll(async () => {
     stack = await startDevStack({ isWebBuilt: true })
     browser = await startBrowser(executablePath ?? '')
@@ -48,7 +48,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     await stack?.stop()
   })
 
-  test('sign in, fund, send, reload midway, watch the proof become complete, have the browser verify it', async () => {
+  test('signs in, funds, sends, reloads midway, completes the proof and verifies it in the browser', async () => {
     const page = await openApp()
     expect(await findSerious(page)).toEqual([])
     await signIn(page, 'Alice')
@@ -60,7 +60,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     const slug = await send(page, '0.05')
     await page.getByRole('link', { name: /^Sent to 0x709979…dc79C8.*−0\.05 ETH/ }).waitFor()
 
-    // A reload loses nothing: the history has it.
+    // A reload keeps the history.
     await page.reload()
     await page.locator(`a[href="/proof/${slug}"]`).first().click()
     await page.getByRole('heading', { name: 'Proof of a signature' }).waitFor()
@@ -69,7 +69,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
     expect(await page.locator('[data-step][data-status="pass"]').count()).toBeGreaterThan(20)
     expect(await findSerious(page)).toEqual([])
-    // The chain has the event before the service says so, and until then the page shows what is still to come.
+    // The chain has the event before the service reports it. Until then, the page shows the remaining stage.
     await page.getByText('Not started.').waitFor({ state: 'hidden' })
     expect(await measure(page, { width: 390, height: 844 })).toEqual({ isWithinTwoScreens: true, isWithinWidth: true })
     expect(await measure(page, { width: 320, height: 844 })).toMatchObject({ isWithinWidth: true })
@@ -95,7 +95,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
       expect(stdout).toContain('\nStated in the receipt: A payment of 0.05 ETH\n')
     }
 
-    // All that the chain counts for this wallet has a proof.
+    // Every transaction of this wallet has a proof.
     await page.goto(stack.webUrl)
     await page.getByRole('button', { name: 'Check all transactions' }).click()
     await page.getByText('1 of 1 transaction has a proof; complete up to nonce 1.').waitFor()
@@ -103,7 +103,7 @@ describe.skipIf(!executablePath)('the web app as it is deployed, on all else tha
     expect(stack.faults).toEqual([])
   }, 300_000)
 
-  test('offline, a part that fails to load leaves the page intact and loads when the connection is back', async () => {
+  test('shows a retry for a part that fails to load offline, and keeps the rest', async () => {
     const page = await openApp()
     await signIn(page, 'Alice')
     await page.context().setOffline(true)

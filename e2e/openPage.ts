@@ -1,10 +1,10 @@
 import type { Browser, Page } from 'playwright'
 import { onTestFinished } from 'vitest'
 
-/** The machine may have other work, and a proof needs blocks and polls. */
+/** The machine may be busy, and a proof needs blocks and polls. */
 export const PATIENCE_MS = 60_000
 
-/** A page in a browser of its own, without cookies, which is closed after the test. */
+/** Opens a page in a new browser without cookies and closes it after the test. */
 export async function openPage(browser: Browser): Promise<Page> {
   const context = await browser.newContext()
   onTestFinished(() => context.close())

@@ -5,9 +5,9 @@ import { listen, startInScope } from '@countersign/testing/stack'
 import { build, defaultClientConditions, type InlineConfig, mergeConfig } from 'vite'
 
 export type Pages = {
-  /** One for each address at which the pages are; all show the same. */
+  /** One per origin of the pages. All show the same app. */
   ports: readonly number[]
-  /** Builds a web app and shows it there. */
+  /** Builds a web app and serves it at these origins. */
   serve(config: InlineConfig): Promise<void>
   stop(): Promise<void>
 }
@@ -52,7 +52,7 @@ function createBaseConfig(outDir: string): InlineConfig {
   }
 }
 
-/** A path without an ending is one of the app's own routes. */
+/** A path without an extension is one of the app's routes. */
 async function answer(folder: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost')
   const path = extname(pathname) === '' ? '/index.html' : pathname

@@ -4,7 +4,7 @@ import type { WebConfig } from '../apps/web/src/config.ts'
 import webViteConfig from '../apps/web/vite.config.ts'
 import { openPages } from './openPages.ts'
 
-/** The web app, built, at an origin of its own: there anybody verifies the proofs of a service. */
+/** Serves the built web app at a separate origin, where anyone verifies a service's proofs. */
 export async function openProofPages(config: WebConfig): Promise<{ origin: string; stop(): Promise<void> }> {
   const { ports, serve, stop } = await openPages(1)
   try {

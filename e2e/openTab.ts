@@ -2,15 +2,15 @@ import type { BrowserContext, Page, Request } from 'playwright'
 
 export type Tab = {
   page: Page
-  /** The requests of this tab to the service, oldest first. Chromium keeps its preflights to itself. */
+  /** The tab's requests to the service, oldest first, without Chromium's preflights. */
   requests: readonly Request[]
-  /** The same in words, each with its status: `GET /auth/me 401`. What the browser withheld from the page has `failed`. */
+  /** The same as text with the status: `GET /auth/me 401`. A response hidden from the page counts as `failed`. */
   calls(): Promise<string[]>
   /** Uncaught errors of the page. */
   errors: readonly Error[]
 }
 
-/** Opens a page, and listens to what it asks of the service. */
+/** Opens a page and records its requests to the service. */
 export async function openTab(
   context: BrowserContext,
   { url, apiBaseUrl }: { url: string; apiBaseUrl: string },

@@ -1,7 +1,7 @@
 import type { Hash } from 'viem'
 import type { Stack } from './startStack.ts'
 
-/** Transactions that are in a block, by nonce. Throws if one is not. */
+/** Reads mined transactions by nonce. Throws if one is missing. */
 export async function readMined({ chainClient }: Pick<Stack, 'chainClient'>, hashes: readonly Hash[]) {
   const mined = hashes.map(async (hash) => {
     const { status } = await chainClient.getTransactionReceipt({ hash })

@@ -45,7 +45,7 @@ const PERMIT = {
 const { positionals } = readArguments({}, USAGE, { takesPositionals: true })
 if (positionals.length > 1) refuseArguments('Name one folder.', USAGE)
 const folder = resolve(positionals[0] ?? join(import.meta.dirname, '../docs/screenshots'))
-// After the arguments are read: they take seconds to load.
+// Imported after the arguments are parsed, because loading takes seconds.
 const [{ startBrowser }, { startDevStack }] = await Promise.all([
   import('./startBrowser.ts'),
   import('./startDevStack.ts'),

@@ -13,7 +13,7 @@ const { CHROMIUM_PATH: executablePath = '' } = process.env
 
 const APP = join(import.meta.dirname, 'app')
 
-// One stack for all of them: its start takes as long as most of the tests together.
+// One stack for all tests, because its start takes as long as most of them together.
 describe('the SDK in a browser, against the real service', () => {
   let stack: Stack
   const sdk = createHarness(() => stack)
@@ -45,7 +45,7 @@ describe('the SDK in a browser, against the real service', () => {
   testKinds(sdk)
   testVaults(sdk)
 
-  // Last: the service stays down.
+  // Last, because the service stays down.
   test('§7 `logout` request fails: local state is cleared anyway; the caller may surface the error', async () => {
     const app = await sdk.openSignedIn('alice')
     await sdk.stack.backend.stopCoordinator('SIGKILL')

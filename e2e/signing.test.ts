@@ -25,7 +25,7 @@ const CHAIN_ID = 31337
 let stack: Awaited<ReturnType<typeof startDevStack>>
 let browser: Browser
 
-/** A page on which somebody is signed in, with the address of the wallet. */
+/** A page with a signed-in user, and the wallet's address. */
 async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; address: Address }> {
   const page = await openPage(browser)
   await page.goto(stack.webUrl)
@@ -34,7 +34,7 @@ async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; addres
   return { page, address: getAddress(shown ?? '') }
 }
 
-/** What the command line says to a proof, asking the chain too. */
+/** The command line's result for a proof, with the chain. */
 async function verifyByCli(slug: string, options: readonly string[] = []): Promise<string> {
   const { attestations } = (await (await fetch(`${stack.webUrl}/config.json`)).json()) as {
     attestations: { rpcUrl: string; address: string }
@@ -48,7 +48,7 @@ async function verifyByCli(slug: string, options: readonly string[] = []): Promi
   return stdout
 }
 
-/** By the page and by the command line, with the opening and without. */
+/** Verifies on the page and on the command line, with the opening and without. */
 async function expectVerified(page: Page, { slug, openingFile }: PageSignature, title: string): Promise<void> {
   await page.goto(`${stack.webUrl}/proof/${slug}`)
   expect(await waitForVerdict(page)).toBe('mock')
@@ -65,7 +65,7 @@ async function expectVerified(page: Page, { slug, openingFile }: PageSignature, 
   }
 }
 
-describe('what is signed off the chain and by vaults, on all that npm run dev starts', () => {
+describe('off-chain signatures and vaults, on everything that npm run dev starts', () => {
   beforeAll(async () => {
     stack = await startDevStack({ isWebBuilt: true })
     browser = await startBrowser(executablePath)
@@ -75,7 +75,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     await stack?.stop()
   })
 
-  test('a sign-in with Ethereum is one that viem takes, and its proof shows it to who has the opening', async () => {
+  test('a sign-in with Ethereum satisfies viem, and its proof shows it with the opening', async () => {
     const { page, address } = await openSignedIn('Alice')
     const site = { domain: 'shop.example', nonce: generateSiweNonce() }
     const message = createSiweMessage({
@@ -93,7 +93,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     await expectVerified(page, signed, 'Sign in with Ethereum: shop.example')
   }, 180_000)
 
-  test('the demo site, on an origin of its own, signs a visitor in with Ethereum, links to the proof, and signs out', async () => {
+  test('the demo site at a separate origin signs in with Ethereum, links to the proof, and signs out', async () => {
     const { page, address } = await openSignedIn('Alice')
     await page.getByRole('link', { name: 'Sign', exact: true }).click()
     await page.getByRole('link', { name: /demo site/ }).click()
@@ -105,7 +105,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     await page.getByRole('link', { name: 'View proof' }).click()
     expect(await waitForVerdict(page)).toBe('mock')
     expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
-    // The command that the page gives to copy ends in a plain result.
+    // The page's command returns a plain result.
     const command = (await page.locator('.command code').textContent()) ?? ''
     expect(command).toMatch(/^npm run verify -- \S/)
     const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
@@ -116,7 +116,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     await page.getByText('You are not signed in.').waitFor()
     await page.reload()
     await page.getByText('You are not signed in.').waitFor()
-    // The address that the wallet's sign-in returns to: any page can link to it, and it must sign nothing by itself.
+    // The URL to which the wallet's sign-in returns. Any page can link to it, so it must not sign anything.
     const posts: string[] = []
     page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
     await page.goto('about:blank')
@@ -125,7 +125,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     expect([page.url(), posts]).toEqual([`${stack.demoUrl}/`, []])
   }, 180_000)
 
-  test('who is not signed in to the wallet signs in to it on the way to the demo site', async () => {
+  test('a visitor without a session signs in to the wallet on the way to the demo site', async () => {
     const page = await openPage(browser)
     await page.goto(stack.demoUrl)
     await page.getByRole('button', { name: 'Sign in with Ethereum' }).click()
@@ -138,7 +138,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     expect(page.url()).toBe(`${stack.demoUrl}/`)
   }, 180_000)
 
-  test('a permit that is signed on the page lets a stranger take the tokens, and no more than it says', async () => {
+  test('a permit signed on the page lets another account take exactly the permitted tokens', async () => {
     const { page, address: owner } = await openSignedIn('Bob')
     const { stranger, token } = await deployToken({ chainUrl: stack.chainUrl, fund: stack.fund }, owner)
     const spender = stranger.account.address
@@ -176,7 +176,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     await expectVerified(page, signed, 'Permit: a token allowance (EIP-2612)')
   }, 180_000)
 
-  test('a vault pays alone up to its limit, with the passkey of another device above it, after a lost session too; both proofs hold', async () => {
+  test('a vault pays up to its limit without approval, and above it with another device’s passkey, also after a lost session', async () => {
     const { page } = await openSignedIn('Alice')
     const phone = await openPage(browser)
     await Promise.all([addAuthenticator(page), addAuthenticator(phone)])
@@ -228,7 +228,7 @@ describe('what is signed off the chain and by vaults, on all that npm run dev st
     expect(await client.getTransactionCount({ address: getAddress(address) })).toBe(2)
   }, 180_000)
 
-  test('an agent’s vault pays as often as its schedule says by the satellite’s time, and is refused once more', async () => {
+  test('an agent’s vault pays as often as its schedule allows by the satellite’s time, then rejects the next payment', async () => {
     const { page } = await openSignedIn('Bob')
     await addAuthenticator(page)
     const { address: refuge } = await makeVault(page, { template: /^Approval above an amount/, limit: '1' })

@@ -44,11 +44,11 @@ export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs
   }
   return {
     webUrl: `http://localhost:${web}`,
-    /** The site to sign in to. */
+    /** The demo site for sign-ins. */
     demoUrl: `http://localhost:${demo}`,
     apiUrl: `http://localhost:${coordinator}`,
     chainUrl: `http://127.0.0.1:${chain}`,
-    /** One ether, from the faucet. */
+    /** Sends one ether from the faucet. */
     fund: (address: string) =>
       fetch(`http://127.0.0.1:${chain}/faucet`, { method: 'POST', body: JSON.stringify({ address }) }),
     faults,

@@ -12,11 +12,11 @@ type AppConfig = { apiBaseUrl: string; chainId: number; rpcUrl: string }
 
 type StartStackParameters = {
   executablePath: string
-  /** The app under test, as vite is to serve it. */
+  /** The app under test, as vite serves it. */
   toViteConfig(config: AppConfig): InlineConfig
-  /** Added to the coordinator's own environment. */
+  /** Added to the coordinator's environment. */
   env?: Record<string, string>
-  /** Added to the enclave's own environment. */
+  /** Added to the enclave's environment. */
   enclaveEnv?: Record<string, string>
 }
 
@@ -39,11 +39,11 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
   ])
   const pages = add(await openPages(2), ({ stop }) => stop())
   const [port, foreignPort] = pages.ports
-  /** Same site as the service, which allows it. */
+  /** On the service's site and allowed by it. */
   const origin = `http://localhost:${port}`
-  /** Another site than the service, which allows it: cookies are a third party's there. */
+  /** On another site, allowed by the service. Its cookies are third-party cookies. */
   const crossSiteOrigin = `http://127.0.0.1:${port}`
-  /** Same site as the service, which does not allow it. */
+  /** On the service's site but not allowed by it. */
   const foreignOrigin = `http://localhost:${foreignPort}`
   const backend = add(
     await startBackend({
@@ -63,11 +63,11 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
     origin,
     crossSiteOrigin,
     foreignOrigin,
-    /** Reads the chain as it is now. */
+    /** Reads the chain's current state. */
     chainClient: createPublicClient({ transport, cacheTime: 0 }),
-    /** Changes the chain as only its owner can. */
+    /** Changes the chain with its owner's privileges. */
     testClient,
-    /** A new browser: no cookies, no storage. */
+    /** A new browser without cookies or storage. */
     openContext: (): Promise<BrowserContext> => browser.newContext(),
     fund: (address: `0x${string}`) => testClient.setBalance({ address, value: parseEther('10') }),
   }

@@ -17,7 +17,7 @@ async function openApp(): Promise<Page> {
   return page
 }
 
-/** The payment behind a proof, as the chain has it. */
+/** The payment of a proof, from the chain. */
 async function readTransaction(slug: string): Promise<{ nonce: string; blockNumber: string | null }> {
   const { txHash } = (await (await fetch(`${stack.apiUrl}/proof/${slug}`)).json()) as { txHash: string }
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getTransactionByHash', params: [txHash] })
@@ -25,7 +25,7 @@ async function readTransaction(slug: string): Promise<{ nonce: string; blockNumb
   return ((await answer.json()) as { result: { nonce: string; blockNumber: string | null } }).result
 }
 
-describe('the web app, on all that npm run dev starts', () => {
+describe('the web app, on everything that npm run dev starts', () => {
   beforeAll(async () => {
     stack = await startDevStack()
     browser = await startBrowser(executablePath)
@@ -35,7 +35,7 @@ describe('the web app, on all that npm run dev starts', () => {
     await stack?.stop()
   })
 
-  test('after a sign-out the provider, who still knows the user, asks all the same, also after a change of mind', async () => {
+  test('the provider asks for an account after a sign-out, also after a cancel', async () => {
     const page = await openApp()
     await signIn(page, 'Alice')
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -63,7 +63,7 @@ describe('the web app, on all that npm run dev starts', () => {
     expect(await page.getByRole('alert').count()).toBe(0)
   }, 180_000)
 
-  test('a token: sent whole with Max, and found by the one who gets it', async () => {
+  test('a token is sent completely with Max, and the recipient finds it', async () => {
     const [giver, taker] = [await openApp(), await openApp()]
     await signIn(taker, 'Bob')
     const address = await taker.locator('.address-line .mono').textContent()
@@ -83,7 +83,7 @@ describe('the web app, on all that npm run dev starts', () => {
     await taker.getByText('200 TEST', { exact: true }).waitFor()
   }, 180_000)
 
-  test('two tabs send at the same time: both are mined, with two nonces', async () => {
+  test('two tabs send at the same time with two nonces', async () => {
     const page = await openApp()
     await signIn(page, 'Bob')
     await fund(page)

@@ -13,14 +13,14 @@ export type ShownError = Pick<ServiceError, 'code' | 'message' | 'details' | 'st
 
 type Shown<State> = { [Name in keyof State]: State[Name] extends ServiceError | null ? ShownError | null : State[Name] }
 
-/** What the pages show, by the name of the place. */
+/** What the pages show, by place. */
 export type Views = {
   useService: Shown<Pick<ServiceContextValue, 'user' | 'wallet' | 'ready' | 'error'>>
   useSign: Shown<Pick<UseSignReturnType, 'pending' | 'error' | 'lastResult'>>
   useAttestation: Shown<UseAttestationReturnType>
-  /** How each of the last calls ended. */
+  /** Outcomes of the last calls. */
   outcomes: ({ value: SignResult | null } | { error: ShownError })[]
-  /** How often React has mounted the page. */
+  /** Number of times React has mounted the page. */
   mounts: number
   wagmi: {
     status: string
@@ -28,7 +28,7 @@ export type Views = {
     txHash: string | null
     error: string | null
     slugs: string[]
-    /** What the sign-in with Ethereum says, its signature, and what opens its proof. */
+    /** The text, signature and opening of the sign-in with Ethereum. */
     signIn: { message: string; signature: Hex | null; opening: Opening | null }
   }
 }

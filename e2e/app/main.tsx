@@ -9,7 +9,7 @@ let mounts = 0
 function App() {
   const [outcomes, setOutcomes] = useState<unknown[]>([])
 
-  /** Waits for calls that were made at once, and shows how each ended. */
+  /** Waits for calls made at once and shows their outcomes. */
   async function show(calls: readonly Promise<unknown>[]) {
     setOutcomes([])
     const settled = await Promise.allSettled(calls)
@@ -51,7 +51,7 @@ function Account({ show }: { show: Show }) {
   )
 }
 
-/** Sends the same payment once or several times at once, and follows the last one's proof. */
+/** Sends the same payment once or several times at once, and follows the last proof. */
 function Pay({ show }: { show: Show }) {
   const { signAndSend, pending, error, lastResult } = useSign()
   const { proof, loading, error: proofError } = useAttestation(lastResult?.attestationSlug)

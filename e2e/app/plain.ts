@@ -5,7 +5,7 @@ import { config } from './config.ts'
 
 const client = new ServiceClient(config)
 
-/** Sends with viem alone; the service is only where the signature comes from. */
+/** Sends with viem. The service only signs. */
 async function sendWithViem({ to, ether }: { to: Hex; ether: string }) {
   const wallet = await client.api.getWallet()
   if (wallet === null) throw new Error('no wallet')
@@ -16,7 +16,7 @@ async function sendWithViem({ to, ether }: { to: Hex; ether: string }) {
   return { txHash, slugs }
 }
 
-/** Has viem's account authorize the code at `address` to act for the wallet, from its nonce `nonce` on. */
+/** Lets viem's account authorize the code at `address` for the wallet, from nonce `nonce`. */
 async function authorizeWithViem({ address, nonce }: { address: Hex; nonce: number }) {
   const wallet = await client.api.getWallet()
   if (wallet === null) throw new Error('no wallet')
@@ -28,7 +28,7 @@ async function authorizeWithViem({ address, nonce }: { address: Hex; nonce: numb
   return { r, s, yParity: yParity ?? 0, slugs }
 }
 
-/** A page without React has no component to show anything: what it has is at hand in the console. */
+/** Without React, the page's values are available in the console. */
 const plain = { client, sendWithViem, authorizeWithViem }
 
 declare global {

@@ -36,14 +36,14 @@ const wagmiConfig = createConfig({
       config,
       onSigned: (signed) => {
         slugs = [...slugs, signed.slug]
-        // wagmi answers nothing but the signature.
+        // wagmi returns only the signature.
         if (signed.kind === 'off-chain') opening = signed.opening
       },
     }),
   ],
 })
 
-/** An app that knows nothing of the service but the connector. */
+/** An app that uses only the connector. */
 function Wallet() {
   const { address, status } = useConnection()
   const [connector] = useConnectors()

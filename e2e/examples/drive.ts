@@ -4,9 +4,9 @@ import type { Browser, Page } from 'playwright'
 import { findNodes } from '../../scripts/packages/findNodes.ts'
 
 export type Example = {
-  /** Where it is installed and built. */
+  /** The folder in which it's installed and built. */
   folder: string
-  /** Of its page. */
+  /** The page's URL. */
   url: string
   browser: Browser
   startServer(): Promise<{ stop(): Promise<void> }>
@@ -14,7 +14,7 @@ export type Example = {
 
 const WAIT = { timeout: 60_000 }
 
-/** Uses the page of an example; it must not report an error, of hydration for one. */
+/** Uses an example's page, which must not report errors such as a failed hydration. */
 async function withPage({ url, browser, startServer }: Example, use: (page: Page) => Promise<void>): Promise<void> {
   const server = await startServer()
   const context = await browser.newContext()
@@ -23,7 +23,7 @@ async function withPage({ url, browser, startServer }: Example, use: (page: Page
     const errors: string[] = []
     page.on('pageerror', (error) => errors.push(error.message))
     page.on('console', (message) => {
-      // At first nobody is signed in (401), then there is no wallet (404): answers of the service that Chromium reports.
+      // Chromium reports the service's first responses as errors: 401 without a session, 404 without a wallet.
       const isStatus = /^Failed to load resource: .* status of 40[14] /.test(message.text())
       if (message.type() === 'error' && !isStatus) errors.push(message.text())
     })
@@ -38,7 +38,7 @@ async function withPage({ url, browser, startServer }: Example, use: (page: Page
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
-/** Leaves the page by its button for the provider of the local stack, where a name is enough, and comes back. */
+/** Signs in with the local stack's provider, where a name is enough. */
 async function signIn(page: Page, { button, name }: { button: string; name: string }): Promise<void> {
   const { origin } = new URL(page.url())
   await press(page, button)
@@ -76,7 +76,7 @@ export function driveNext(example: Example): Promise<void> {
     await link.click()
     await page.waitForURL((url) => url.pathname.startsWith('/proof/'))
     await page.getByText(txHash).waitFor(WAIT)
-    // The server has asked for the proof: it is in the page before any script runs.
+    // The server fetched the proof, so it's in the page before any script runs.
     assert.ok((await (await fetch(page.url())).text()).includes(txHash))
     assert.equal((await fetch(`${example.url}/proof/${'A'.repeat(22)}`)).status, 404)
     await page.reload()
@@ -90,7 +90,7 @@ export function driveWagmi(example: Example): Promise<void> {
     await signIn(page, { button: 'Connect', name: 'bob' })
     await press(page, 'Sign in with Ethereum')
     await page.getByText(/^Signed in as 0x[0-9a-fA-F]{40}\.$/).waitFor(WAIT)
-    // A nonce counts once, and only for a signature.
+    // A nonce is valid once, and only for a signature.
     const refused = await page.evaluate(async () => {
       const answer = await fetch('/siwe/verify', { method: 'POST', body: '{"message":"","signature":"0x"}' })
       return answer.status
@@ -100,7 +100,7 @@ export function driveWagmi(example: Example): Promise<void> {
 }
 
 const GOLDEN = 'node_modules/@countersign/receipt/spec/golden/receipt.json'
-/** What the verifier says of it: all holds, but it is simulated. */
+/** The verifier's result: everything holds, but the hardware is simulated. */
 const SIMULATED = 3
 
 export async function driveNode({ folder, url }: Example): Promise<void> {

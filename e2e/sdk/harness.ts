@@ -36,7 +36,7 @@ export function createHarness(getStack: () => Stack) {
     },
     openBrowser,
     open,
-    /** A page on which a user with ether is signed in. */
+    /** A page with a signed-in user who has ether. */
     async openSignedIn(name: string, place?: Place) {
       const app = await open(place)
       const address = await app.signIn(name)
@@ -48,7 +48,7 @@ export function createHarness(getStack: () => Stack) {
       await app.page.waitForFunction(() => 'plain' in window)
       return app
     },
-    /** Read without a session; every answer is checked against the service's own description. */
+    /** Reads without a session. Every response is checked against the API description. */
     waitForProofs(slugs: readonly string[]) {
       const { url, call } = getStack().backend
       return waitForCompleteProofs({ url, slugs, get: call })
@@ -58,7 +58,7 @@ export function createHarness(getStack: () => Stack) {
   }
 }
 
-/** With the imperative client; gives the result, or code and status of the error. */
+/** Calls the imperative client. Returns the result, or the error's code and status. */
 export function sendPlainly(page: Page, to: Address) {
   const send = (recipient: Address) =>
     window.plain.client

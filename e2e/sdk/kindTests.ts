@@ -10,13 +10,13 @@ import { waitForVerdict } from '../driveWeb.ts'
 import { openProofPages } from '../openProofPages.ts'
 import type { Harness } from './harness.ts'
 
-/** The one code that the enclave's settings let a wallet run. */
+/** The only code that the enclave's settings allow. */
 export const IMPLEMENTATION: Address = '0x0000000000000000000000000000000000007702'
-/** PUSH1 42, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN: whoever calls it gets 42. */
+/** PUSH1 42, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN: returns 42 to every caller. */
 const CODE = '0x602a5f5260205ff3'
 
 export function testKinds(sdk: Harness) {
-  /** The web app, at an origin that the service does not know. */
+  /** The web app at an origin that the service doesn't know. */
   let pages: Awaited<ReturnType<typeof openProofPages>>
   beforeAll(async () => {
     const { backend, chain, contract } = sdk.stack
@@ -26,7 +26,7 @@ export function testKinds(sdk: Harness) {
   }, 60_000)
   afterAll(() => pages?.stop())
 
-  /** By the page, and by the command line from the page's own link. Simulated: nothing failed, and nothing is proven about hardware. */
+  /** Verifies on the page and with the page's link on the command line. Simulated: nothing failed, and nothing is proven about hardware. */
   async function expectVerified(slug: string, title: string): Promise<void> {
     const { chain, contract } = sdk.stack
     const link = `${pages.origin}/proof/${slug}`
@@ -43,7 +43,7 @@ export function testKinds(sdk: Harness) {
     expect(stdout).toContain(`Stated in the receipt: ${title}`)
   }
 
-  test('wagmi: useSignMessage signs in with Ethereum, viem takes it for this site and no other, and the opening is of its proof', async () => {
+  test('wagmi: useSignMessage signs in with Ethereum, viem accepts it for this site only, and the opening belongs to its proof', async () => {
     const app = await sdk.open({ path: '/wagmi.html' })
     await app.press('Connect')
     await chooseAccount(app.page, 'dave')
@@ -62,13 +62,13 @@ export function testKinds(sdk: Harness) {
     const [proof] = await sdk.waitForProofs(slugs)
     expect(proof).toMatchObject({ status: 'complete', kind: 'off-chain', chainId: 0 })
     expect(proof?.txHash).toBe(toPrefixedHex(computeCommitment(opening)))
-    // A published sign-in would be a login.
+    // Anyone could use a published sign-in.
     expect(JSON.stringify(proof)).not.toContain(signature.slice(2))
     expect(JSON.stringify(proof)).not.toContain(nonce)
     await expectVerified(slugs[0] ?? '', 'Off-chain signature')
   })
 
-  test('EIP-7702: an account of viem delegates to code that the enclave allows, on the chain, and to no other', async () => {
+  test('EIP-7702: a viem account delegates only to code that the enclave allows', async () => {
     const { chain, chainClient, testClient, fund } = sdk.stack
     const context = await sdk.openBrowser()
     const { address: wallet } = await sdk.openSignedIn('erin', { context })

@@ -13,7 +13,7 @@ export function testPayments(sdk: Harness) {
     const app = await openSignedIn('alice')
     const { page } = app
     const to = createStranger()
-    // While no block is made nothing is confirmed, so the first polls cannot find the proof complete.
+    // Without new blocks, nothing is confirmed, so the first polls can't find a complete proof.
     await sdk.stack.testClient.setAutomine(false)
     onTestFinished(() => sdk.stack.testClient.setAutomine(true))
     const signing = Promise.withResolvers<void>()
@@ -35,17 +35,17 @@ export function testPayments(sdk: Harness) {
     const { txHash, attestationSlug: slug } = lastResult
     expect(await app.read('useSign')).toEqual({ pending: false, error: null, lastResult })
 
-    // From here on the page's clock moves by hand.
+    // From here on, the test moves the page's clock.
     await page.clock.pauseAt(Date.now() + 1_000)
     const countPolls = () => app.requests.filter((request) => request.url().includes(slug)).length
     const pollAfter = async (ms: number) => {
       await page.clock.runFor(ms)
-      // Had it asked, the request would be there before an answer to this.
+      // A poll would have arrived before the response to this.
       await page.evaluate(() => fetch('/'))
       return countPolls()
     }
     await app.see('useAttestation').toMatchObject({ proof: null, loading: true })
-    // The interval begins with the response, not with the request.
+    // The interval starts with the response, not with the request.
     expect(await pollAfter(8_000)).toBe(1)
     polling.resolve()
     await app

@@ -6,7 +6,7 @@ import { createStranger, type Harness, SESSION, SIGNED_OUT, sendPlainly } from '
 export function testSessions(sdk: Harness) {
   const { open, openBrowser, openSignedIn, openPlain } = sdk
 
-  // First, so that no sample of entropy has been read ahead.
+  // First, before any sample of entropy is prefetched.
   test('§7 wallet lookup answers 404: the provider provisions a wallet; signAndSend while it is null: wallet_not_ready', async () => {
     const context = await openBrowser()
     const app = await open({ context })
@@ -68,7 +68,7 @@ export function testSessions(sdk: Harness) {
     const started = requests.find((request) => new URL(request.url()).pathname === '/auth/google')
     expect([started?.isNavigationRequest(), started?.frame() === page.mainFrame()]).toEqual([true, true])
     expect(new URL(started?.url() ?? '').searchParams.get('return_to')).toBe(page.url())
-    // The SDK names no provider. The service redirects to its first one, and keeps the query.
+    // The SDK names no provider. The service redirects to its first one and keeps the query.
     const { pathname, search } = new URL(started?.redirectedFrom()?.url() ?? '')
     expect([pathname, search]).toEqual(['/auth', new URL(started?.url() ?? '').search])
 
@@ -85,7 +85,7 @@ export function testSessions(sdk: Harness) {
     await app.waitUntilReady()
     await app.signIn('bob')
     const { wallet } = await app.read('useService')
-    // It was there with the session: the first cycle of the page finds it and has nothing to provision.
+    // The wallet was created with the session, so the page has nothing to provision.
     const calls = await app.calls()
     expect(calls.slice(-3)).toEqual(['GET /auth/google/callback 302', 'GET /auth/me 200', 'GET /wallet/me 200'])
     const [me] = app.requests.slice(-2)
@@ -127,7 +127,7 @@ export function testSessions(sdk: Harness) {
     await foreign.pay({ to: createStranger() })
     expect(await foreign.waitForError()).toMatchObject({ code: 'wallet_not_ready' })
 
-    // Nor by going round the SDK: the page is of the same site, so the cookie goes with these.
+    // Also without the SDK: the page is on the same site, so these calls include the cookie.
     const { url } = sdk.stack.backend
     const countSigned = async () => {
       const response = await context.request.get(`${url}/wallet/transactions?limit=100`)
@@ -136,11 +136,11 @@ export function testSessions(sdk: Harness) {
     const before = await countSigned()
     expect(await forgeCalls(foreign.page, url)).toEqual(['refused', 'refused', 'refused'])
     expect(await countSigned()).toBe(before)
-    // The same from the app's own page is answered, so it was the origin.
+    // The app's own page gets a response, so the origin made the difference.
     expect((await forgeCalls(home.page, url)).slice(0, 2)).toEqual([200, 200])
     expect(await countSigned()).toBe(before + 1)
 
-    // The redirect to the first provider does not skip the check of the page to return to.
+    // The redirect to the first provider also checks the return page.
     await foreign.press('Sign in')
     await foreign.page.waitForURL(`${url}/auth/google?**`)
     expect(await foreign.page.textContent('body')).toContain('return_to')

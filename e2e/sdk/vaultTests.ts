@@ -7,7 +7,7 @@ import { readMined } from '../readMined.ts'
 import { createStranger, type Harness } from './harness.ts'
 
 export function testVaults(sdk: Harness) {
-  /** A device: a browser with an authenticator of its own, and a passkey in it. */
+  /** A device: a browser with a separate authenticator and a passkey in it. */
   async function openDevice(context: BrowserContext): Promise<{ page: Page; passkey: Passkey }> {
     const { page } = await sdk.open({ context, path: '/vaults.html' })
     await page.waitForFunction(() => 'vaults' in window)
@@ -15,7 +15,7 @@ export function testVaults(sdk: Harness) {
     return { page, passkey: await page.evaluate(() => window.vaults.createPasskey({ name: 'owner' })) }
   }
 
-  /** Up to 0.1 ether to one address without asking, up to an ether to anybody with one passkey; messages with both. */
+  /** Allows up to 0.1 ether to one address without approval, up to one ether to anyone with one passkey, and messages with both. */
   function toPolicy(payee: Address, passkeys: readonly Passkey[]): Policy {
     const payment = {
       kind: 'transaction',
@@ -45,11 +45,11 @@ export function testVaults(sdk: Harness) {
       payment,
     )
 
-  /** On a device without a session: from a text alone. */
+  /** On a device without a session, from text only. */
   const approve = (page: Page, text: string) =>
     page.evaluate((given) => window.vaults.approve(window.vaults.parsePrepared(given)), text)
 
-  test('a vault of two passkeys on two devices: attested, pays a little alone, and more once the other device has approved', async () => {
+  test('a vault with passkeys on two devices is attested, pays small amounts without approval, and larger ones after approval', async () => {
     const [here, elsewhere] = [await sdk.openBrowser(), await sdk.openBrowser()]
     await sdk.openSignedIn('alice', { context: here })
     const [own, other] = [await openDevice(here), await openDevice(elsewhere)]
@@ -82,7 +82,7 @@ export function testVaults(sdk: Harness) {
       { status: 'success', from: vault.address, to: payee.toLowerCase() },
       { status: 'success', from: vault.address },
     ])
-    // The nonce is the lock: the same approval moves nothing a second time.
+    // The nonce prevents a replay: the same approval moves nothing a second time.
     expect(await own.page.evaluate(send, { text: prepared, approvals: [approval] })).toEqual({ code: 'nonce_taken' })
 
     const slugs = [attested, small, large].map(({ attestationSlug }) => attestationSlug)
@@ -94,7 +94,7 @@ export function testVaults(sdk: Harness) {
     ])
   })
 
-  test('a message that two devices approve: the vault signs it, and the opening with its approvals opens the proof', async () => {
+  test('a vault signs a message approved on two devices, and the opening with its approvals opens the proof', async () => {
     const [here, elsewhere] = [await sdk.openBrowser(), await sdk.openBrowser()]
     await sdk.openSignedIn('bob', { context: here })
     const [own, other] = [await openDevice(here), await openDevice(elsewhere)]

@@ -4,7 +4,7 @@ import { BackupError, callPeer, PeerError } from '@countersign/root-secret'
 import { CustodianError, parseCommand, USAGE } from './parseCommand.ts'
 import { runCommand } from './runCommand.ts'
 
-/** Our own errors are written for people; others may hold anything. */
+/** Our own errors are written for users. Other errors may contain anything. */
 function toReason(error: unknown): string {
   if (error instanceof PeerError)
     return error.details === undefined ? error.message : `${error.message}: ${error.details}`

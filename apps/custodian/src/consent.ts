@@ -39,7 +39,7 @@ function nameMachine(platform: TdPlatform): string {
   return 'fmspc' in platform ? `any machine of ${toPlatformText(platform)}` : toPlatformText(platform)
 }
 
-/** The lines that differ: `-` marks those of the old enclave, `+` those of the new one. */
+/** The differing lines: `-` marks lines of the old enclave, `+` lines of the new one. */
 export function describeDifference(from: Enclave, to: Enclave): ConfigLine[] {
   const [old, fresh] = [describeEnclave(from), describeEnclave(to)]
   const without = (lines: ConfigLine[], others: ConfigLine[]) => {
@@ -51,8 +51,8 @@ export function describeDifference(from: Enclave, to: Enclave): ConfigLine[] {
 }
 
 /**
- * The protections of the old enclave that the new one drops or weakens, each as `--allow-loss` names it. If the settings of the old
- * enclave are unknown, only the same hash shows that they are the same: it may have had a log and signed entropy.
+ * Lists the protections that the new enclave drops or weakens, in the format of `--allow-loss`. If the old enclave's settings are unknown,
+ * only an equal hash shows that they are the same. Otherwise the old enclave may have had a log and signed entropy.
  */
 export function findLosses(from: Enclave, to: Enclave & { settings: EnclaveSettings }): string[] {
   const { settings: fresh } = to
@@ -71,8 +71,8 @@ function hashSettings({ config }: Enclave): string | undefined {
 }
 
 /**
- * With another origin or fewer of the same witnesses, nobody can hold the enclave to its old log. New witnesses may be the operator's:
- * each quorum must still have a quorum of the old ones in it.
+ * With another origin or fewer of the same witnesses, the enclave isn't bound to its old log. New witnesses may belong to the operator, so
+ * every new quorum must contain an old one.
  */
 function losesLog(old: EnclaveSettings, { log }: EnclaveSettings): boolean {
   if (old.log === null) return false
@@ -83,7 +83,7 @@ function losesLog(old: EnclaveSettings, { log }: EnclaveSettings): boolean {
   return !origins.every((one) => log.origins.includes(one)) || !witnesses.every((one) => log.witnesses.includes(one))
 }
 
-/** A new source, signed or not, may be the operator's: the enclave takes samples of any source that it lists. */
+/** A new source may belong to the operator, even if it signs its samples: the enclave accepts samples from every source that it lists. */
 function losesEntropy(old: EnclaveSettings, { entropy }: EnclaveSettings): boolean {
   const isUnsigned = ({ kind }: EntropySetting) => kind === 'unsigned'
   if (old.entropy.every(isUnsigned)) return false
@@ -91,12 +91,15 @@ function losesEntropy(old: EnclaveSettings, { entropy }: EnclaveSettings): boole
   return entropy.every(isUnsigned) || entropy.some((source) => !known.has(toText(source)))
 }
 
-/** One text for one value, in any order of members. */
+/** A unique text for each value, whatever the order of its members. */
 function toText(value: unknown): string {
   return toHex(toCanonicalJson(value))
 }
 
-/** As `OIDC_ISSUERS` writes it. With another audience an issuer may name other users, and keys of another origin may be another's. */
+/**
+ * In the format of `OIDC_ISSUERS`. With another audience, an issuer may authenticate other users. Keys of another origin may belong to
+ * someone else.
+ */
 function toLoss({ issuer, audience }: EnclaveConfig['issuers'][number]): string {
   return `issuer:${issuer}=${audience}`
 }

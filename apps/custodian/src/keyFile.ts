@@ -3,14 +3,14 @@ import { createX25519Pair, exportX25519, importX25519Pair, type X25519Pair } fro
 import { readCode, writeNewFile } from '@countersign/service'
 import { CustodianError } from './parseCommand.ts'
 
-/** Creates a key in a file that only its owner can read. An existing file is never overwritten: it may open a share. */
+/** Creates a key in a file that only its owner can read. Never overwrites a file, because it may be the key of a share. */
 export async function createKeyFile(path: string): Promise<X25519Pair> {
   const pair = createX25519Pair()
   const secret = exportX25519(pair.privateKey)
   try {
     await writeNewFile({ path, text: `${Buffer.from(secret).toString('hex')}\n`, mode: 0o600 })
   } catch (error) {
-    throw new CustodianError(readCode(error) === 'EEXIST' ? `${path} is there already` : `${path} cannot be written`)
+    throw new CustodianError(readCode(error) === 'EEXIST' ? `${path} already exists` : `could not write ${path}`)
   } finally {
     secret.fill(0)
   }
@@ -24,9 +24,9 @@ export async function readKeyFile(path: string): Promise<X25519Pair> {
     mode = (await stat(path)).mode
     text = (await readFile(path, 'utf8')).trim()
   } catch {
-    throw new CustodianError(`${path} cannot be read`)
+    throw new CustodianError(`could not read ${path}`)
   }
-  if ((mode & 0o077) !== 0) throw new CustodianError(`${path} is open to others: chmod 600 it`)
-  if (!/^[0-9a-f]{64}$/.test(text)) throw new CustodianError(`${path} does not hold a custodian's key`)
+  if ((mode & 0o077) !== 0) throw new CustodianError(`other users can access ${path}: run chmod 600 on it`)
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new CustodianError(`invalid custodian key in ${path}`)
   return importX25519Pair(Buffer.from(text, 'hex'))
 }

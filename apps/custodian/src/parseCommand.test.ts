@@ -10,7 +10,7 @@ const parse = (text: string) => parseCommand(text.split(' ').filter((word) => wo
 const hash = 'ab'.repeat(32)
 
 describe('commands', () => {
-  test('are read', () => {
+  test('parses each command', () => {
     expect(parse('keygen a.key')).toEqual({ kind: 'keygen', file: 'a.key' })
     expect(parse('check b.json --policy p.json')).toEqual({
       kind: 'check',
@@ -49,12 +49,12 @@ describe('commands', () => {
     })
   })
 
-  test('an empty key is no key that was left out', () => {
+  test('rejects an empty key', () => {
     const parameters = ['check', 'b.json', '--policy', 'p.json', '--key', '']
     expect(parseCommand(parameters)).toEqual({ kind: 'fault', fault: 'check has an empty --key' })
   })
 
-  test.each(['', '--help', 'submit --help', 'keygen --help'])('"%s" helps', (text) => {
+  test.each(['', '--help', 'submit --help', 'keygen --help'])('shows the help for "%s"', (text) => {
     expect(parse(text)).toEqual({ kind: 'help' })
   })
 
@@ -92,17 +92,17 @@ describe('key files', () => {
   })
   afterEach(() => rm(folder, { recursive: true }))
 
-  test('are for their owner alone, and never written over', async () => {
+  test('creates a file for its owner only and never overwrites one', async () => {
     const path = join(folder, 'a.key')
     const { publicKey } = await createKeyFile(path)
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     const text = await readFile(path, 'utf8')
-    await expect(createKeyFile(path)).rejects.toThrow('is there already')
+    await expect(createKeyFile(path)).rejects.toThrow('already exists')
     expect(await readFile(path, 'utf8')).toBe(text)
     expect((await readKeyFile(path)).publicKey).toEqual(publicKey)
   })
 
-  test('have their name only when they are on disk: a crash leaves no half key that blocks it', async () => {
+  test('names the file only after it is on disk, so a crash leaves no partial key', async () => {
     const seen: boolean[] = []
     await onSync(async () => void seen.push((await readdir(folder)).includes('a.key')))
     await createKeyFile(join(folder, 'a.key'))
@@ -110,11 +110,11 @@ describe('key files', () => {
   })
 
   test.each([
-    ['open to others', `${'01'.repeat(32)}\n`, 0o640, 'chmod 600'],
-    ['cut short', '0011', 0o600, 'does not hold'],
-    ['not hex', 'zz'.repeat(32), 0o600, 'does not hold'],
-    ['empty', '', 0o600, 'does not hold'],
-  ])('one that is %s is refused, and nothing of it told', async (_, text, mode, reason) => {
+    ['other users', `${'01'.repeat(32)}\n`, 0o640, 'chmod 600'],
+    ['cut short', '0011', 0o600, 'invalid custodian key'],
+    ['not hex', 'zz'.repeat(32), 0o600, 'invalid custodian key'],
+    ['empty', '', 0o600, 'invalid custodian key'],
+  ])('rejects a file that is %s, without printing its content', async (_, text, mode, reason) => {
     const path = join(folder, 'a.key')
     await writeFile(path, text)
     await chmod(path, mode)
@@ -123,8 +123,8 @@ describe('key files', () => {
     expect(error.message).not.toContain(text.slice(0, 8) || 'nothing to tell')
   })
 
-  test('one that is not there', async () => {
-    await expect(readKeyFile(join(folder, 'none'))).rejects.toThrow('cannot be read')
-    await expect(createKeyFile(join(folder, 'none/a.key'))).rejects.toThrow('cannot be written')
+  test('rejects a missing file', async () => {
+    await expect(readKeyFile(join(folder, 'none'))).rejects.toThrow('could not read')
+    await expect(createKeyFile(join(folder, 'none/a.key'))).rejects.toThrow('could not write')
   })
 })

@@ -8,28 +8,27 @@ A custodian keeps one share of a root secret, sealed to a key that only the cust
   keygen FILE
       Creates a key file that only you can read (mode 0600), and prints the public key for the policy.
   check BACKUP --policy FILE [--key FILE] [--enclave URL] [--backup-policy FILE] [--allow-loss LOSS]
-      Verifies that a genuine enclave of the policy made the backup, for the policy's custodians, and that
-      it is unchanged. Shows that enclave's configuration. With --key, also that this key opens its share.
+      Verifies that a genuine enclave of the policy made the backup for the policy's custodians, and that
+      it is unchanged. Prints that enclave's configuration. With --key, also checks that the key opens its share.
       With --enclave, runs the checks of submit and sends nothing. Use it to read the new configuration.
   submit BACKUP --key FILE --enclave URL --policy FILE --config-hash HEX [--backup-policy FILE] [--allow-loss LOSS]
-      Verifies the backup and the waiting enclave, shows the enclave's configuration and how it differs
+      Verifies the backup and the waiting enclave, prints the enclave's configuration and its differences
       from the backup's, and sends the enclave this key's share, sealed to it.
-      --policy and --config-hash say which enclave you consent to: take them from your own build and your
-      own files, never from the enclave. --backup-policy is the policy under which the backup was made,
-      where the enclave has another. A policy must list platforms,
-      except with --mock and for --backup-policy.
-      --allow-loss consents to a configuration that drops a protection of the backup's:
+      --policy and --config-hash name the enclave that you accept. Take them from your own build and your
+      own files, never from the enclave. If the backup was made under a different policy, pass that as
+      --backup-policy. A policy must list platforms, except with --mock and for --backup-policy.
+      --allow-loss accepts a configuration that drops one of the backup's protections:
         log                      no log, another origin, fewer of its witnesses, or a quorum that new witnesses
                                  reach without a quorum of the old ones
         entropy                  no signed samples, or a source that the backup's configuration does not list
         issuer:ISSUER=AUDIENCE   sign-ins of this issuer, or the origin of its keys
-      Repeat it for each. Without it submit refuses.
+      Repeat it for each one. Without it, submit fails.
 
-  --mock    simulated silicon, for drills: it proves nothing about hardware
-  --help    this text
+  --mock    simulated hardware, for drills: proves nothing about real hardware
+  --help    show this text
 
 Example: npm run custodian -- keygen alice.key
-Exit codes: 0 done, 1 it failed, 2 wrong arguments.`
+Exit codes: 0 done, 1 failed, 2 wrong arguments.`
 
 export type Command =
   | { kind: 'help' }
@@ -63,18 +62,18 @@ export function parseCommand(parameters: string[]): Command {
   const { values, positionals } = parsed
   const [name = '', file = '', ...rest] = positionals
   const allowed = Object.hasOwn(ALLOWED, name) ? ALLOWED[name] : undefined
-  if (allowed === undefined) return fault('the command is keygen, check or submit')
-  if (file === '' || rest.length > 0) return fault(`${name} takes one file`)
+  if (allowed === undefined) return fault('expected a command: keygen, check or submit')
+  if (file === '' || rest.length > 0) return fault(`${name} expects one file`)
   const foreign = Object.keys(values).find((option) => !allowed.includes(option))
-  if (foreign !== undefined) return fault(`${name} has no --${foreign}`)
+  if (foreign !== undefined) return fault(`${name} does not support --${foreign}`)
   const { policy, key, enclave, 'config-hash': configHash, mock: isMock = false } = values
   const { 'allow-loss': allowedLosses = [] } = values
   if (name === 'keygen') return { kind: 'keygen', file }
-  if (!policy) return fault(`${name} needs --policy`)
+  if (!policy) return fault(`${name} requires --policy`)
   if (key === '') return fault(`${name} has an empty --key`)
   const needsEnclave = name === 'submit' || enclave !== undefined
   if (needsEnclave && (!enclave || !isSafeUrl(enclave))) {
-    return fault(`${name} needs --enclave: https, or http on loopback`)
+    return fault(`${name} requires --enclave with an https URL, or http on loopback`)
   }
   const foreignLoss = allowedLosses.find((loss) => !/^(?:log|entropy|issuer:.+=.+)$/.test(loss))
   if (foreignLoss !== undefined) return fault('invalid --allow-loss: expected log, entropy or issuer:ISSUER=AUDIENCE')
@@ -82,8 +81,8 @@ export function parseCommand(parameters: string[]): Command {
   if (name === 'check') {
     return { kind: 'check', ...files, ...(key === undefined ? {} : { key }), ...(enclave ? { enclave } : {}) }
   }
-  if (!key) return fault('submit needs --key')
-  if (!configHash || !/^[0-9a-f]{64}$/.test(configHash)) return fault('submit needs --config-hash: 32 bytes of hex')
+  if (!key) return fault('submit requires --key')
+  if (!configHash || !/^[0-9a-f]{64}$/.test(configHash)) return fault('submit requires --config-hash with 32 bytes of hex')
   return { kind: 'submit', ...files, key, enclave: enclave ?? '', configHash }
 }
 
@@ -91,7 +90,7 @@ function fault(text: string): Command {
   return { kind: 'fault', fault: text }
 }
 
-/** Why a command failed, in words for the custodian. */
+/** An error for the custodian. */
 export class CustodianError extends Error {
   override name = 'CustodianError'
 }

@@ -51,12 +51,12 @@ export async function runCommand(deps: CustodianDeps, command: Of<'keygen' | 'ch
   if (command.kind === 'keygen') {
     const { publicKey } = await createKeyFile(command.file)
     deps.print(
-      `Wrote the key to ${command.file}. Anyone who has this file has your share: keep it offline, and keep a copy.`,
+      `Wrote the key to ${command.file}. Anyone with this file has your share. Keep it offline and keep a copy.`,
     )
-    deps.print(`Public key, for the policy: ${toHex(publicKey)}`)
+    deps.print(`Public key for the policy: ${toHex(publicKey)}`)
     return
   }
-  if (command.isMock) deps.print('MOCK: this is a drill with simulated silicon. It proves nothing about hardware.')
+  if (command.isMock) deps.print('MOCK: this is a drill with simulated hardware. It proves nothing about real hardware.')
   if (command.kind === 'check') await check(deps, command)
   else await submit(deps, command)
 }
@@ -64,8 +64,8 @@ export async function runCommand(deps: CustodianDeps, command: Of<'keygen' | 'ch
 async function check(deps: CustodianDeps, command: Of<'check'>) {
   const verified = await readVerifiedBackup(command)
   const { backup } = verified
-  deps.print(`The backup holds: ${nameBackup(backup)}`)
-  deps.print(`Made at ${backup.createdAt} by this enclave:`)
+  deps.print(`Backup: ${nameBackup(backup)}`)
+  deps.print(`Created at ${backup.createdAt} by this enclave:`)
   printLines(deps, describeEnclave(toMaker(verified)))
   deps.print(`${backup.threshold} of ${backup.shares.length} custodians can recover the root secret.`)
   if (command.key !== undefined) {
@@ -92,15 +92,15 @@ async function submit(deps: CustodianDeps, command: Of<'submit'>) {
     shareResponse,
     await callWithRetries(deps, command.enclave, rootSecretPaths.share, request),
   )
-  // Nothing proves this answer: an attacker on the network can forge it, or drop it.
-  deps.print(`The enclave answered that it has your share: ${held} of ${needed}.`)
-  if (held >= needed) deps.print('With your share it has recovered the root secret, and starts.')
+  // The response is unauthenticated: an attacker on the network can forge or drop it.
+  deps.print(`The enclave reports that it has your share: ${held} of ${needed}.`)
+  if (held >= needed) deps.print('With your share, it has recovered the root secret and is starting.')
 }
 
 type VerifiedBackup = {
   backup: Backup
   madeUnder: ParsedRootSecretPolicy
-  /** Of the waiting enclave. */
+  /** The policy of the waiting enclave. */
   policy: ParsedRootSecretPolicy
   verifier: Verifier
 }
@@ -127,7 +127,7 @@ function printLines(deps: CustodianDeps, lines: readonly ConfigLine[]) {
 const ATTEMPTS = 12
 const PAUSE_MS = 5_000
 
-/** Other custodians may be submitting, and the enclave's queue be full. */
+/** Retries while other custodians fill the enclave's queue. */
 async function callWithRetries(deps: CustodianDeps, ...call: Parameters<CallPeer>): Promise<unknown> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -157,12 +157,12 @@ async function verifyEnclave(deps: CustodianDeps, command: Request, verified: Ve
   const { evidence, settings } = answer
   const configHash = hashEnclaveConfig(evidence.config)
   if (evidence.config.rootSecret !== toRootSecretName(policy.policyHash)) {
-    throw new CustodianError('the enclave has another policy for the root secret')
+    throw new CustodianError('the enclave has a different root secret policy')
   }
   if ((evidence.config.quoteSource === 'mock') !== command.isMock) {
-    throw new CustodianError('the enclave is of real silicon and this a drill, or the other way round')
+    throw new CustodianError(`wrong quote source: expected ${command.isMock ? 'simulated' : 'real'} hardware, got ${evidence.config.quoteSource}`)
   }
-  if (answer.backupHash !== nameBackup(backup)) throw new CustodianError('the enclave was given another backup')
+  if (answer.backupHash !== nameBackup(backup)) throw new CustodianError('the enclave has a different backup')
   const publicKey = fromHex(answer.publicKey)
   const backupHash = hashBackup(backup)
   try {
@@ -173,7 +173,7 @@ async function verifyEnclave(deps: CustodianDeps, command: Request, verified: Ve
   } catch (cause) {
     if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
     const details = cause.details === undefined ? cause.code : `${cause.code}, ${cause.details}`
-    throw new CustodianError(`the enclave's quote does not hold (${details})`, { cause })
+    throw new CustodianError(`invalid quote from the enclave (${details})`, { cause })
   }
   const maker = toMaker(verified)
   const waiting = { config: evidence.config, settings, policy: policy.policy }
@@ -213,12 +213,12 @@ function openShare(backup: Backup, pair: X25519Pair): { index: number; share: Ui
     const share = open(sealed, { recipient: pair, info: toTagBytes(tags.rootShare), aad })
     if (equalBytes(hashShare({ index, share }), fromHex(entry.hash))) return { index, share }
   } catch {
-    // Reported below, without the cause.
+    // Reported below without its cause.
   }
-  throw new CustodianError('this key does not open its share')
+  throw new CustodianError('this key cannot decrypt its share')
 }
 
-/** Simulated roots replace the vendors' and never join them: nothing real passes in a drill. */
+/** Simulated roots replace the vendors' roots, so real evidence fails in a drill. */
 async function chooseVerifier(isMock: boolean): Promise<Verifier> {
   if (!isMock) return createVerifier({ roots: vendorRoots })
   const { createSimulator } = await import('@countersign/attestation/simulator')
@@ -227,7 +227,7 @@ async function chooseVerifier(isMock: boolean): Promise<Verifier> {
 
 async function readPolicy(path: string, options: { requirePlatforms: boolean }): Promise<ParsedRootSecretPolicy> {
   const parsed = parseRootSecretPolicy(await readText(path), options)
-  if ('faults' in parsed) throw new CustodianError(`the policy ${path}: ${parsed.faults.join('; ')}`)
+  if ('faults' in parsed) throw new CustodianError(`invalid policy ${path}: ${parsed.faults.join('; ')}`)
   return parsed
 }
 
@@ -235,6 +235,6 @@ async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch {
-    throw new CustodianError(`${path} cannot be read`)
+    throw new CustodianError(`could not read ${path}`)
   }
 }

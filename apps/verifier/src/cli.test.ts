@@ -18,7 +18,7 @@ type Result = { exitCode: number | null; stdout: string; stderr: string }
 
 type Files = Readonly<Record<string, string | Uint8Array>>
 
-/** The whole program but for its process, in a folder with these files. */
+/** Runs the program without a process, in a folder with these files. */
 async function verify(argv: readonly string[], content: Files = files) {
   return runIn(await createFolder(content), argv)
 }
@@ -33,7 +33,7 @@ async function runIn(folder: string, argv: readonly string[]): Promise<Result> {
   }
 }
 
-/** The program as people run it: a process takes a second to start, so only what depends on one is tried this way. */
+/** Runs the program as a process, which takes a second to start. Only for tests that depend on the process. */
 async function verifyInProcess(
   argv: readonly string[],
   content: Files = files,
@@ -59,7 +59,7 @@ async function verifyInProcess(
   })
 }
 
-/** Options that name a node of the chain that has the event of the honest receipt. */
+/** Options for a node of the chain with the honest receipt's event. */
 async function startNode(changes?: Readonly<Record<string, unknown>>): Promise<string[]> {
   const { url } = await startLoopback(serveRpc(toChain(honest, changes)))
   return ['--rpc', url, '--contract', contract]
@@ -73,20 +73,20 @@ function expectOneLine({ exitCode, stdout, stderr }: Result, expected: { exitCod
   expect(stderr).not.toContain('    at ')
 }
 
-describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
-  test('its exit code, stdout and stderr are those of the program', async () => {
+describe('as a process', { timeout: TIMEOUT_MS }, () => {
+  test('returns the program’s exit code, stdout and stderr', async () => {
     const argv = ['verify', 'receipt.json', ...anchors]
     const result = await verifyInProcess(argv)
     expect(result).toEqual(await verify(argv))
     expect(result.exitCode).toBe(3)
   })
 
-  test('bad input is one line on stderr', async () => {
+  test('prints bad input as one line on stderr', async () => {
     const result = await verifyInProcess(['receipt.json'], { 'receipt.json': 'hello' })
     expectOneLine(result, { exitCode: 4, code: 'receipt_not_canonical' })
   })
 
-  test('a proof URL, and the process ends though the connection was kept alive', async () => {
+  test('verifies a proof URL and exits although the connection is kept alive', async () => {
     const gateway = serveBlocks({ [honest.cid]: honest.bytes, [honest.receipt.signer.collateral]: honest.collateral })
     const { url } = await startLoopback((request, response) => {
       if (request.url === `/proof/${slug}`) response.end(JSON.stringify(toProof(honest)))
@@ -96,10 +96,10 @@ describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
     expect(exitCode).toBe(7)
   })
 
-  test('prints each step as it finishes, to a pipe too', async () => {
+  test('prints each step as it finishes, also to a pipe', async () => {
     const last = Promise.withResolvers<void>()
     const node = serveRpc(toChain(honest))
-    // The chain answers once the step before it has been read.
+    // The chain responds only after the previous step has been read.
     const { url } = await startLoopback((request, response) => void last.promise.then(() => node(request, response)))
     const argv = ['receipt.json', '--allow-mock', ...anchors, '--rpc', url, '--contract', contract]
     const { exitCode } = await verifyInProcess(argv, files, (stdout) => {
@@ -114,7 +114,7 @@ describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
 })
 
 describe('exit codes', () => {
-  test('0: with --allow-mock, every anchor and a chain; still not by hardware', async () => {
+  test('returns 0 with --allow-mock, every anchor and a chain, but not for real hardware', async () => {
     const argv = ['verify', 'receipt.json', '--allow-mock', ...anchors, ...(await startNode())]
     const { exitCode, stdout, stderr } = await verify(argv)
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
@@ -122,16 +122,16 @@ describe('exit codes', () => {
     expect(stdout).not.toMatch(/^(not )?verified/im)
   })
 
-  test('7: the same without a chain to ask: nothing is verified, and it says what is missing', async () => {
+  test('returns 7 without a chain, and names what is missing', async () => {
     const { exitCode, stdout, stderr } = await verify(['verify', 'receipt.json', '--allow-mock', ...anchors])
     expect({ exitCode, stderr }).toEqual({ exitCode: 7, stderr: '' })
     expect(stdout).toContain('– The event came soon after the signing')
-    expect(stdout).toContain('Time of signing: No event was seen')
+    expect(stdout).toContain('Signing time: No event was seen')
     expect(stdout).toContain('a node with --rpc')
     expect(stdout).not.toMatch(/verified, on|VERIFIED/)
   })
 
-  test('6: an event ten years after the stated time, unless the reader accepts that', async () => {
+  test('returns 6 for an event ten years after signing, unless the reader accepts the delay', async () => {
     const { hash } = toChain(honest).eth_getBlockByNumber
     const tenYears = 10 * 365 * 24 * 3600
     const timestamp = `0x${(signedAt.getTime() / 1000 + tenYears).toString(16)}`
@@ -146,9 +146,9 @@ describe('exit codes', () => {
     expect((await verify([...argv, '--maximum-event-delay', String(tenYears)])).exitCode).toBe(0)
   })
 
-  // The key of the simulated satellite is known to be mock, so it needs no anchor.
+  // The simulated satellite's key is known, so it needs no anchor.
   test.each(['--measurement', '--config-hash', '--coordinator-measurement', '--coordinator-config-hash'])(
-    '2: with --allow-mock but without %s',
+    'returns 2 with --allow-mock but without %s',
     async (flag) => {
       const at = anchors.indexOf(flag)
       const { exitCode, stdout } = await verify(['receipt.json', '--allow-mock', ...anchors.toSpliced(at, 2)])
@@ -158,7 +158,7 @@ describe('exit codes', () => {
     },
   )
 
-  test('--help and --version', async () => {
+  test('prints --help and --version', async () => {
     const help = await verify(['--help'])
     expect(help).toMatchObject({ exitCode: 0, stderr: '' })
     for (const code of [0, 1, 2, 3, 4, 5, 6, 7, 8]) expect(help.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, 'm'))
@@ -166,7 +166,7 @@ describe('exit codes', () => {
   })
 })
 
-describe('bad input is one clear line and its code, never a stack trace', () => {
+describe('bad input prints one line and its code, never a stack trace', () => {
   const receipt = (content: string | Uint8Array) => ({ ...files, 'receipt.json': content })
   const text = new TextDecoder().decode(honest.bytes)
   const withoutMember = text.replace(/"issuedAt":"[^"]*",/, '')
@@ -189,11 +189,11 @@ describe('bad input is one clear line and its code, never a stack trace', () => 
     ['a bad manifest', 4, 'manifest_malformed', ['receipt.json', '--manifest', 'collateral.json'], files],
     ['nothing at all', 4, 'invalid_arguments', [], files],
     ['something else to explain', 4, 'evidence_unrecognised', ['explain', 'x'], { x: 'hello' }],
-  ])('%s: exit %i, %s', async (_, exitCode, code, argv, content) => {
+  ])('%s returns exit code %i and %s', async (_, exitCode, code, argv, content) => {
     expectOneLine(await verify(argv, content), { exitCode, code })
   })
 
-  test('with --json the error is JSON, on stdout', async () => {
+  test('prints the error as JSON to stdout with --json', async () => {
     const { exitCode, stdout, stderr } = await verify(['receipt.json', '--json'], receipt('hello'))
     expect({ exitCode, stderr }).toEqual({ exitCode: 4, stderr: '' })
     expect(JSON.parse(stdout)).toEqual({ error: { code: 'receipt_not_canonical', message: expect.any(String) } })

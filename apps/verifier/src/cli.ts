@@ -3,10 +3,10 @@ import { describeError, toPrintable } from '@countersign/verify'
 import { toErrorExitCode } from './exitCodes.ts'
 import { runCli } from './runCli.ts'
 
-// A reader that has seen enough (`| head`) closes the pipe; that is no fault of ours.
+// A reader such as `head` may close the pipe early.
 process.stdout.on('error', () => {})
 
-// Nothing should get here; if it does, one line rather than a stack trace.
+// Unexpected. Prints one line instead of a stack trace.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`countersign-verifier: ${toPrintable(describeError(error).message)} [internal]\n`)
   process.exit(toErrorExitCode(error))

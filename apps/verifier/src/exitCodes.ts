@@ -2,7 +2,7 @@ import { ServiceError } from '@countersign/protocol'
 import type { ReceiptErrorCode } from '@countersign/receipt'
 import type { Conclusion, Outcome, VerifierErrorCode } from '@countersign/verify'
 
-/** Scripts depend on these numbers; `help.ts` and the README say what each means. */
+/** Scripts depend on these numbers. `help.ts` and the README explain them. */
 export const exitCodes = {
   verified: 0,
   failed: 1,
@@ -36,8 +36,8 @@ const UNAVAILABLE: readonly string[] = [
 ] satisfies VerifierErrorCode[]
 
 /**
- * Bytes that are no receipt are bad input, whatever named them. Nothing is 0 that was not done in full: a file that was asked for and not
- * written is said by the code of one that cannot be, unless the verdict says more.
+ * Invalid receipt bytes are bad input, whatever named them. A run whose requested file couldn't be written never returns 0, unless the
+ * verdict already has a worse code.
  */
 export function toExitCode({
   conclusion,
@@ -49,7 +49,7 @@ export function toExitCode({
   return exitCode === exitCodes.verified && unwritten !== undefined ? exitCodes.badInput : exitCode
 }
 
-/** An error that is not ours is a fault of this program. It shares 1 with a failed step: nothing was verified. */
+/** Any other error is a bug in this program. It shares 1 with a failed step, because nothing was verified. */
 export function toErrorExitCode(error: unknown): ExitCode {
   if (!(error instanceof ServiceError)) return exitCodes.failed
   if (error.code === ('proof_not_found' satisfies VerifierErrorCode)) return exitCodes.noSuchProof

@@ -15,12 +15,12 @@ async function explainFile(content: string | Uint8Array): Promise<string> {
   return explain(join(await createFolder({ file: content }), 'file'))
 }
 
-describe('what a file says', () => {
-  test('is never taken for a verdict', async () => {
+describe('explain', () => {
+  test('says that it verifies nothing', async () => {
     expect(await explainFile(honest.bytes)).toMatch(/^What it says, not whether it is true\./)
   })
 
-  test('a quote, binary or as hex: measurements, report data, flags in words', async () => {
+  test('prints measurements, report data and flags of a quote, binary or hex', async () => {
     const mrtd = new Uint8Array(48).fill(0xa1)
     const tdAttributes = Uint8Array.of(1, 0, 0, 0x30, 0, 0, 0, 0x80)
     const quote = simulator.quote({ reportData, mrtd, tdAttributes })
@@ -35,12 +35,12 @@ describe('what a file says', () => {
     expect(await explainFile(`0x${toHex(quote).toUpperCase()}\n`)).toBe(text)
   })
 
-  test('a quote of TDX 1.5 has two fields more', async () => {
+  test('prints two more fields for a TDX 1.5 quote', async () => {
     const text = await explainFile(simulator.quote({ reportData, version: 5 }))
     for (const words of ['TD report 1.5', 'MRSERVICETD', 'TCB components now']) expect(text).toContain(words)
   })
 
-  test('a quote: the TDX module, and the platform of its PCK certificate', async () => {
+  test('prints the TDX module of a quote and the platform of its PCK certificate', async () => {
     const teeTcbSvn = Uint8Array.from([7, 1, 3, ...new Array<number>(13).fill(0)])
     const text = await explainFile(simulator.quote({ reportData, teeTcbSvn }))
     expect(text).toMatch(/module +TDX_01, SVN 7\n/)
@@ -53,7 +53,7 @@ describe('what a file says', () => {
     expect(await explainFile(simulator.quote({ reportData, teeTcbSvn }))).toMatch(/module +TDX 1.0, SVN 7\n/)
   })
 
-  test('a quote whose certificates cannot be read is told all the same', async () => {
+  test('prints a quote with unreadable certificates', async () => {
     const quote = simulator.quote({ reportData })
     quote.set(new TextEncoder().encode('?'), Buffer.from(quote).indexOf('-----BEGIN'))
     const text = await explainFile(quote)
@@ -62,7 +62,7 @@ describe('what a file says', () => {
     expect(text).toMatch(/quoting enclave +product/)
   })
 
-  test('a report, binary or as hex: measurement, policy by name, TCBs', async () => {
+  test('prints measurement, policy and TCBs of a report, binary or hex', async () => {
     const measurement = new Uint8Array(48).fill(0xb2)
     const report = simulator.report({ reportData, measurement })
     const text = await explainFile(report)
@@ -72,7 +72,7 @@ describe('what a file says', () => {
     expect(await explainFile(toHex(report))).toBe(text)
   })
 
-  test('a report that allows debugging says so', async () => {
+  test('points out that a report allows debugging', async () => {
     const text = await explainFile(simulator.report({ reportData, policy: 0xf0000n }))
     expect(text).toMatch(/debug +YES/)
     expect(text).toContain('MIGRATE_MA: ')
@@ -81,36 +81,36 @@ describe('what a file says', () => {
   describe('the TCBs of a report', () => {
     const reportedTcb = { bootLoader: 4, tee: 1, snp: 24, microcode: 217 }
 
-    test('are read as the processor writes them', async () => {
+    test('are decoded in the processor’s layout', async () => {
       const text = await explainFile(simulator.report({ reportData, reportedTcb }))
       expect(text).toMatch(/processor +Milan \(family 25, model 1, stepping 1\)\n/)
       expect(text).toMatch(/reported TCB +04010000000018d9: boot loader 4, TEE 1, SNP 24, microcode 217\n/)
     })
 
-    test('on Turin they begin with the FMC', async () => {
+    test('start with the FMC on Turin', async () => {
       const report = simulator.report({ reportData, cpuid: { family: 0x1a, model: 2, stepping: 1 } })
       report.set([1, 2, 3, 4, 0, 0, 0, 5], 0x180)
       expect(await explainFile(report)).toMatch(/0102030400000005: FMC 1, boot loader 2, TEE 3, SNP 4, microcode 5\n/)
     })
 
-    test('have every possible reading where the report does not name its processor', async () => {
+    test('are decoded in every layout if the report names no processor', async () => {
       const report = simulator.report({ reportData, version: 2, reportedTcb })
       expect(await explainFile(report)).toMatch(/04010000000018d9: boot loader 4, .* \(as Milan or Genoa\)\n/)
       report.set([4, 0, 0, 0, 0, 0, 0, 9], 0x180)
       expect(await explainFile(report)).toMatch(/\(as Milan or Genoa\); FMC 4, boot loader 0, .* \(as Turin\)\n/)
     })
 
-    test('that no such processor writes are left as they are', async () => {
+    test('are printed as hex if no known processor writes them', async () => {
       const report = simulator.report({ reportData, reportedTcb })
       report[0x183] = 1
       expect(await explainFile(report)).toMatch(/04010001000018d9: not as Milan writes it\n/)
       const nameless = simulator.report({ reportData, version: 2, reportedTcb })
       nameless.set([1, 1, 1, 1, 1, 1, 1, 1], 0x180)
-      expect(await explainFile(nameless)).toContain('0101010101010101: not as any known product writes it')
+      expect(await explainFile(nameless)).toContain('0101010101010101: not a known product’s layout')
     })
   })
 
-  test('a receipt: transaction, times, configuration and both pieces of evidence', async () => {
+  test('prints transaction, times, configuration and evidence of a receipt', async () => {
     const text = await explainFile(honest.bytes)
     const { transaction, signer, coordinator, entropy } = honest.receipt
     for (const value of [
@@ -128,7 +128,7 @@ describe('what a file says', () => {
     }
   })
 
-  test('a receipt whose evidence is none is told all the same', async () => {
+  test('prints a receipt with invalid evidence', async () => {
     const { signer } = honest.receipt
     const receipt = { ...honest.receipt, signer: { ...signer, quoteHex: 'ab' } }
     const text = await explainFile(canonicalBytes(receipt))
@@ -136,7 +136,7 @@ describe('what a file says', () => {
     expect(text).toContain(honest.receipt.transaction.txHash)
   })
 
-  test('collateral: whose it is and until when it is good', async () => {
+  test('prints the subject and validity of collateral', async () => {
     const text = await explainFile(honest.collateral)
     expect(text).toContain(honest.receipt.signer.collateral)
     expect(text).toMatch(/TCB INFO\n {2}for FMSPC +f0c06f000000\n/)
@@ -154,13 +154,13 @@ describe('what a file says', () => {
     }
   })
 
-  test('collateral with a line feed at its end, as editors add it, is still the same block', async () => {
+  test('accepts collateral with a trailing line feed from an editor', async () => {
     expect(await explainFile(Buffer.concat([honest.collateral, Buffer.from('\n')]))).toBe(
       await explainFile(honest.collateral),
     )
   })
 
-  test('collateral of which a part cannot be read is told all the same', async () => {
+  test('prints collateral with an unreadable part', async () => {
     const collateral = simulator.collateral({ faults: { pckCrlEmpty: true } })
     const text = await explainFile(JSON.stringify({ ...collateral, tcb_info_issuer_chain: 'none' }))
     expect(text).toMatch(/unreadable +malformed revocation list/)
@@ -168,7 +168,7 @@ describe('what a file says', () => {
     expect(text).toContain('Intel SGX PCK Platform CA')
   })
 
-  test('texts in it cannot paint on the terminal', async () => {
+  test('removes terminal control characters', async () => {
     const { signer } = honest.receipt
     const config = { ...signer.config, rootSecret: '\u001b[2J\nVERIFIED\u202e' }
     const receipt = { ...honest.receipt, signer: { ...signer, config } }
@@ -189,7 +189,7 @@ describe('what a file says', () => {
     ['half a quote', fromHex(honest.receipt.signer.quoteHex).subarray(0, 700), 'quote_malformed'],
     ['a report of another version', new Uint8Array(1184), 'report_unsupported'],
     ['an empty file', '', 'file_unreadable'],
-  ])('%s is refused', async (_, content, code) => {
+  ])('rejects %s', async (_, content, code) => {
     await expect(explainFile(content)).rejects.toThrow(withCode(code))
   })
 })

@@ -32,13 +32,13 @@ import { readFileBounded } from './files.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What a file says, for people; nothing is verified. */
+/** Prints a file's content. Verifies nothing. */
 export async function explain(path: string): Promise<string> {
   const bytes = await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
   const lines = withSource(path, () =>
     isCar({ name: path, bytes }) ? describeFiles(parseReceiptCar(bytes)) : describe(bytes),
   )
-  const caution = 'What it says, not whether it is true. Anybody can write this; use verify to check a receipt.'
+  const caution = 'This is only what the file says. Anyone could have written it. To check a receipt, use verify.'
   return `${[caution, '', ...lines.map(print)].join('\n')}\n`
 }
 
@@ -52,24 +52,24 @@ function describe(bytes: Bytes): Line[] {
   if (bytes.length > MAX_COLLATERAL_BYTES) throw unrecognised('larger than 8 MiB')
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes).trim()
   if (text.startsWith('{')) return describeJson(trimWhiteSpace(bytes), text)
-  if (text.startsWith('-----BEGIN ')) throw unrecognised('PEM: explain does not read certificates')
+  if (text.startsWith('-----BEGIN ')) throw unrecognised('explain does not support PEM certificates')
   const hex = /^(?:0x)?((?:[0-9a-f]{2})+)$/i.exec(text)?.[1]
-  if (hex === undefined && /^[a-z0-9+/\s]{100,}=*$/i.test(text)) throw unrecognised('base64, it seems: decode it first')
+  if (hex === undefined && /^[a-z0-9+/\s]{100,}=*$/i.test(text)) throw unrecognised('this looks like base64: decode it first')
   return describeEvidence(hex === undefined ? bytes : fromHex(hex.toLowerCase()))
 }
 
-/** White space around the object is no part of the block that a CID names. */
+/** White space around the object isn't part of the block with this CID. */
 function describeJson(bytes: Bytes, text: string): Line[] {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw unrecognised('begins like JSON, but is none')
+    throw unrecognised('starts like JSON, but is invalid')
   }
   const { tcb_info: tcbInfo, version } = value as { tcb_info?: unknown; version?: unknown }
   if (tcbInfo !== undefined) return describeCollateralFile(parseCollateral(text), toCid(bytes))
   const kind = typeof version === 'string' ? version : ''
-  if (kind.startsWith('countersign-manifest/')) throw unrecognised('a manifest: give it to verify with --manifest')
+  if (kind.startsWith('countersign-manifest/')) throw unrecognised('this is a manifest: pass it to verify with --manifest')
   if (!kind.startsWith('countersign-attestation/') || bytes.length > MAX_RECEIPT_BYTES) {
     throw unrecognised('JSON, but neither a receipt nor collateral')
   }
@@ -86,17 +86,17 @@ function describeFiles(files: ReceiptFiles): Line[] {
 function describeEvidence(bytes: Bytes): Line[] {
   if (bytes.length === SNP_REPORT_BYTES) return describeReport(parseReport(bytes))
   const [version, high] = bytes
-  // Of bytes that do not begin like a quote the parser would only say that their version is a strange one.
+  // For other bytes, the quote parser would only report an unknown version.
   if ((version !== 4 && version !== 5) || high !== 0) {
     throw unrecognised(
-      `no TDX quote of version 4 or 5 and no SEV-SNP report of ${SNP_REPORT_BYTES} bytes, in binary or hex, and no JSON`,
+      `expected a TDX quote of version 4 or 5, an SEV-SNP report of ${SNP_REPORT_BYTES} bytes (both in binary or hex), or JSON`,
     )
   }
   return describeQuote(parseQuote(bytes))
 }
 
 function unrecognised(details: string) {
-  return new VerifierError('evidence_unrecognised', 'cannot tell what this is', { details })
+  return new VerifierError('evidence_unrecognised', 'unknown file type', { details })
 }
 
 function describeCollateralFile(collateral: Collateral, cid: string): Line[] {
@@ -124,7 +124,7 @@ function describeParts(collateral: Collateral): Line[] {
       'levels, highest first',
       tcbInfo.tcbLevels.map(({ status, tcbDate }) => `${status}, as of ${toSeconds(tcbDate)}`),
     ),
-    ['TDX modules it knows', tcbInfo.tdxModules.join(', ') || 'TDX 1.0 only'],
+    ['known TDX modules', tcbInfo.tdxModules.join(', ') || 'TDX 1.0 only'],
     '',
     'QUOTING ENCLAVE IDENTITY',
     ...describeIssue(qeIdentity),

@@ -11,8 +11,8 @@ import {
 } from '@countersign/verify'
 
 /**
- * Reads a regular file; a device or pipe could go on for ever. Of a file that is larger than `maxBytes` one byte more comes
- * back, by which the parser that gets it sees that it is too large.
+ * Reads a regular file, since a device or pipe could be endless. If the file exceeds `maxBytes`, returns one more byte, so that the parser
+ * rejects it as too large.
  */
 export async function readFileBounded(
   path: string,
@@ -23,20 +23,20 @@ export async function readFileBounded(
   return bytes
 }
 
-/** Whether anything, of whatever kind, stands under this path. */
+/** Whether anything exists at this path. */
 export async function isPathTaken(path: string): Promise<boolean> {
   try {
     await stat(path)
     return true
   } catch (error) {
-    // What we may not look at is there; all else cannot be a path of ours.
+    // A path without permission exists. Other errors mean that the path is invalid.
     return toSystemCode(error) === 'EACCES'
   }
 }
 
 async function readAtMost(path: string, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   try {
-    // Looked at before it is opened: opening a pipe waits for a writer.
+    // Checked before opening, because opening a pipe waits for a writer.
     const found = await stat(path)
     if (found.isDirectory()) throw unreadable(path, 'a directory, not a file')
     if (!found.isFile()) throw unreadable(path, 'not a regular file')
@@ -61,13 +61,13 @@ async function readAtMost(path: string, limit: number): Promise<Uint8Array<Array
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
+  ENOENT: 'file not found',
+  ENOTDIR: 'file not found',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
 }
 
-/** The name of the fault where the system refused a call. */
+/** The system's error code, if any. */
 export function toSystemCode(error: unknown): string | undefined {
   return error instanceof Error && 'syscall' in error && 'code' in error ? String(error.code) : undefined
 }
@@ -76,21 +76,21 @@ function unreadable(path: string, reason: string, cause?: unknown) {
   return new VerifierError('file_unreadable', 'cannot read the file', { details: `${path} (${reason})`, cause })
 }
 
-/** What an earlier run saw of the log. A file that is not there yet is a first run; one that cannot be read is no first run. */
+/** Reads what earlier runs saw of the log. A missing file is a first run, an unreadable one an error. */
 export async function readState(path: string | undefined): Promise<LogsMemory> {
   if (path === undefined) return createLogsMemory()
   try {
     const bytes = await readFileBounded(path, { maxBytes: MAX_STATE_BYTES })
     return withSource(path, () => parseMonitorState(bytes))
   } catch (error) {
-    // A disk that does not answer may still have the file, which the first write would replace.
+    // A disk that fails may still have the file, and the first write would replace it.
     const cause = error instanceof VerifierError ? error.cause : undefined
     if (toSystemCode(cause) === 'ENOENT') return createLogsMemory()
     throw error
   }
 }
 
-/** Replaces the file as a whole: a run that ends at any moment leaves the old one or the new one. What could not be read back is not written. */
+/** Replaces the file atomically. Refuses to write more than can be read back. */
 export async function writeState(
   path: string | undefined,
   logs: LogsMemory,
@@ -100,8 +100,8 @@ export async function writeState(
   try {
     const bytes = new TextEncoder().encode(formatMonitorState(logs))
     if (bytes.length > maxBytes) {
-      const why = `it would have ${bytes.length} bytes, and at most ${maxBytes} are read back; the old one stays`
-      throw unwritable(`${path} (${why}; look at fewer wallets, with a state each)`)
+      const why = `its ${bytes.length} bytes exceed the limit of ${maxBytes}, so the old file was kept`
+      throw unwritable(`${path} (${why}; monitor fewer wallets per state file)`)
     }
     await sync(`${path}.new`, 'w', bytes)
     await rename(`${path}.new`, path)

@@ -6,7 +6,7 @@ import { serveBlocks, serveRpc, startLoopback } from '../../../packages/verify/t
 import { createFolder, honest } from '../test/folder.ts'
 import { accept, blocks, collateralCid, run, runJson, statusOf } from '../test/runCli.ts'
 
-/** The service: the proof under its slug, and a gateway. */
+/** The service: a proof by its slug, and a gateway. */
 const serveApi =
   (proof: unknown, served: Readonly<Record<string, Uint8Array>> = blocks): RequestListener =>
   (request, response) => {
@@ -15,7 +15,7 @@ const serveApi =
   }
 
 describe('a receipt by its proof', () => {
-  test('URL of a web app: its configuration says where the service is, and nothing else of it is used', async () => {
+  test('finds the service of a web app’s URL in its configuration, and uses nothing else of it', async () => {
     const service = await startLoopback(serveApi(toProof(honest)))
     const unused = await startLoopback((_, response) => response.writeHead(404).end())
     const app = await startLoopback((request, response) => {
@@ -28,7 +28,7 @@ describe('a receipt by its proof', () => {
     expect(service.requests[0]).toBe(`GET /proof/${slug}`)
   })
 
-  test('URL of a web page that names no service: the error says which option does', async () => {
+  test('names the right option for the URL of a page without a service', async () => {
     const { url } = await startLoopback((_, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>'),
     )
@@ -39,16 +39,16 @@ describe('a receipt by its proof', () => {
     )
   })
 
-  test('URL of a web app: --api says where the service is', async () => {
+  test('uses --api for the URL of a web app', async () => {
     const { url } = await startLoopback(serveApi(toProof(honest)))
     expect((await run(`https://app.invalid/proof/${slug}`, '--api', url, ...accept)).exitCode).toBe(7)
   })
 
-  test('slug alone is bad input', async () => {
+  test('rejects a slug without --api', async () => {
     expect(await runJson(slug)).toMatchObject({ exitCode: 4, error: { code: 'invalid_arguments' } })
   })
 
-  test('gateways are asked in order: the reader’s, the one that the proof names, the service’s own', async () => {
+  test('asks the reader’s gateways first, then the proof’s, then the service’s', async () => {
     const own = await startLoopback(serveBlocks({}))
     const named = await startLoopback(serveBlocks({}))
     const api = await startLoopback(serveApi(toProof(honest, { ipfsUrl: `${named.url}/ipfs/${honest.cid}` })))
@@ -58,14 +58,14 @@ describe('a receipt by its proof', () => {
 })
 
 describe('a receipt by its CID', () => {
-  test('without a gateway is bad input: no public one is asked', async () => {
+  test('is bad input without a gateway, because no public one is asked', async () => {
     expect(await runJson(honest.cid)).toMatchObject({
       exitCode: 4,
       error: { code: 'invalid_arguments', message: expect.stringContaining('(--ipfs or --api)') },
     })
   })
 
-  test('collateral that no gateway has leaves the verdict open', async () => {
+  test('is incomplete if no gateway has the collateral', async () => {
     const { url, host } = await startLoopback(serveBlocks({ [honest.cid]: honest.bytes }))
     const { exitCode, stdout, stderr } = await run(honest.cid, '--ipfs', url, ...accept)
     expect(exitCode).toBe(5)
@@ -75,8 +75,8 @@ describe('a receipt by its CID', () => {
   })
 })
 
-describe('a chain beside a receipt file', () => {
-  test('the manifest names the contract of the node’s chain, and where to search from', async () => {
+describe('a chain with a receipt file', () => {
+  test('uses the manifest’s contract and its first block', async () => {
     const folder = await createFolder({
       'receipt.json': honest.bytes,
       'collateral.json': honest.collateral,

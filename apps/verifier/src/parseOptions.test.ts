@@ -17,13 +17,13 @@ const WITNESSES = [
 const CONTRACT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 describe('the command line', () => {
-  test('verify may be left out', () => {
+  test('accepts the command line without verify', () => {
     expect(parse('receipt.json')).toEqual(parse('verify', 'receipt.json'))
     expect(parse('receipt.json')).toMatchObject({ command: 'verify', subject: 'receipt.json' })
     expect(parse('explain', 'quote.bin')).toEqual({ command: 'explain', file: 'quote.bin' })
   })
 
-  test('nothing is trusted or asked unless told', () => {
+  test('trusts and asks nothing by default', () => {
     expect(parse('receipt.json')).toEqual({
       command: 'verify',
       subject: 'receipt.json',
@@ -44,18 +44,18 @@ describe('the command line', () => {
     })
   })
 
-  test('witnesses of the log, and how many of them must have cosigned', () => {
+  test('reads witnesses and their quorum', () => {
     const flags = WITNESSES.flatMap((key) => ['--witness', key.toUpperCase()])
     const log = { witnesses: WITNESSES, quorum: 2 }
     expect(parse('r', ...flags, '--quorum', '2')).toMatchObject({ anchors: { log } })
   })
 
-  test.each([0, 60, 9_999_999_999])('an event may come %d seconds later', (seconds) => {
+  test.each([0, 60, 9_999_999_999])('accepts an event %d seconds later', (seconds) => {
     const options = parse('r', '--rpc', 'http://127.0.0.1', '--maximum-event-delay', String(seconds))
     expect(options).toMatchObject({ maximumEventDelayS: seconds })
   })
 
-  test('a coordinator is named by its code with HOST_DATA, its patch levels, and its chips', () => {
+  test('reads a coordinator’s code with HOST_DATA, TCB and chips', () => {
     const measurement = 'AB'.repeat(48)
     const hostData = `0x${'CD'.repeat(32)}`
     const machine = ['--coordinator-tcb', 'Genoa:bl=10,snp=23', '--coordinator-chip', 'EF'.repeat(64)]
@@ -73,7 +73,7 @@ describe('the command line', () => {
   })
 
   test.each(['-8Zk2vXo1fTn0uYbWcR3dA', '--Zk2vXo1fTn0uYbWcR3dA'])(
-    'a slug that begins with a hyphen is no option: %s',
+    'accepts a slug that starts with a hyphen: %s',
     (slug) => {
       expect(parse('verify', slug, '--api', 'http://127.0.0.1')).toMatchObject({ subject: slug })
       expect(parse(slug, '--api', 'http://127.0.0.1')).toMatchObject({ subject: slug })
@@ -81,13 +81,13 @@ describe('the command line', () => {
     },
   )
 
-  test('no option has the form of a slug', () => {
+  test('has no option that looks like a slug', () => {
     const options = [...HELP.matchAll(/--[a-z-]+/g)].map(([option]) => option)
     expect(options).toContain('--allow-missing-event')
     expect(options.filter(isSlug)).toEqual([])
   })
 
-  test('hex may be in either case and have a prefix', () => {
+  test('accepts hex in either case, with or without prefix', () => {
     const options = parse('r', '--measurement', `0x${'AB'.repeat(48)}`, '--measurement', 'cd'.repeat(48))
     expect(options).toMatchObject({
       anchors: { enclave: { measurements: [{ mrTd: 'ab'.repeat(48) }, { mrTd: 'cd'.repeat(48) }] } },
@@ -99,7 +99,7 @@ describe('the command line', () => {
     })
   })
 
-  test('a measurement names every register, or as older texts MRTD alone, with RTMR0 to RTMR2, or with all four', () => {
+  test('accepts a measurement with all registers, or in the older formats with MRTD, three or four RTMRs', () => {
     const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = ['a0', 'b0', 'b1', 'b2', 'b3'].map((byte) => byte.repeat(48))
     const read = (...parts: (string | undefined)[]) => parse('r', '--measurement', parts.join(':'))
     expect(read(mrTd)).toMatchObject({ anchors: { enclave: { measurements: [{ mrTd }] } } })
@@ -120,7 +120,7 @@ describe('the command line', () => {
     })
   })
 
-  test('machines are named by what Intel certifies of them', () => {
+  test('accepts each kind of platform ID', () => {
     const ppid = 'ab'.repeat(16)
     expect(parse('r', '--platform', 'fmspc:00806F050000', '--platform', `ppid:${ppid}`)).toMatchObject({
       anchors: { enclave: { platforms: [{ fmspc: '00806f050000' }, { ppid }] } },
@@ -133,7 +133,7 @@ describe('the command line', () => {
     ['a short one', 'ab'.repeat(47)],
     ['one that is no hex', 'xy'.repeat(48)],
     ['one with a space', ` ${'ab'.repeat(48)}`],
-  ])('a measurement with %s is refused', (_, register) => {
+  ])('rejects a measurement with %s', (_, register) => {
     const hex = 'ab'.repeat(48)
     for (const parts of [
       [register, hex, hex, hex, hex],
@@ -145,7 +145,7 @@ describe('the command line', () => {
     }
   })
 
-  test('URLs lose their trailing slashes', () => {
+  test('removes trailing slashes from URLs', () => {
     const options = parse('r', '--api', 'https://wallet.example/api//', '--ipfs', 'http://127.0.0.1:8080/ipfs/')
     expect(options).toMatchObject({ api: 'https://wallet.example/api', gateways: ['http://127.0.0.1:8080/ipfs'] })
   })
@@ -156,11 +156,11 @@ describe('the command line', () => {
     ['2026-01-31T12:30Z', '2026-01-31T12:30:00.000Z'],
     ['2026-01-31T12:30:15Z', '2026-01-31T12:30:15.000Z'],
     ['2026-01-31T12:30:15.250Z', '2026-01-31T12:30:15.250Z'],
-  ])('--at %s is %s', (text, time) => {
+  ])('reads --at %s as %s', (text, time) => {
     expect(parse('r', '--collateral', 'c', '--at', text)).toMatchObject({ at: new Date(time) })
   })
 
-  test('help and version are given alone', () => {
+  test('accepts help and version without other arguments', () => {
     expect(parse('-h')).toEqual({ command: 'help' })
     expect(parse('--help')).toEqual({ command: 'help' })
     expect(parse('--version')).toEqual({ command: 'version' })
@@ -176,11 +176,11 @@ describe('the command line', () => {
     [['--help', '--json']],
     [['--help', '--']],
     [['-8Zk2vXo1fTn0uYbWcR3dA', '--help']],
-  ])('among other arguments they are no success: %j', (argv) => {
+  ])('rejects help among other arguments: %j', (argv) => {
     expect(parse(...argv)).toEqual({ command: 'misplaced-help' })
   })
 
-  test('after -- they are names like any other', () => {
+  test('treats words after -- as names', () => {
     expect(parse('verify', '--', '--help')).toMatchObject({ command: 'verify', subject: '--help' })
   })
 
@@ -211,8 +211,8 @@ describe('the command line', () => {
     ['a chip of 8 bytes', ['r', '--coordinator-chip', 'ab'.repeat(8)], '16 digits'],
     ['a coordinator hash of 48 bytes', ['r', '--coordinator-config-hash', 'ab'.repeat(48)], '96 digits'],
     ['a key of 33 bytes', ['r', '--entropy-key', 'ab'.repeat(33)], '66 digits'],
-    ['witnesses without a quorum', ['r', '--witness', WITNESSES[0]], 'how many are enough'],
-    ['a quorum without witnesses', ['r', '--quorum', '1'], 'whose cosignatures count'],
+    ['witnesses without a quorum', ['r', '--witness', WITNESSES[0]], 'how many must cosign'],
+    ['a quorum without witnesses', ['r', '--quorum', '1'], 'name the witnesses'],
     ['a witness of 31 bytes', ['r', '--witness', 'ab'.repeat(31), '--quorum', '1'], 'NAME+ID+KEY'],
     ['a witness twice', ['r', '--witness', WITNESSES[0], '--witness', WITNESSES[0], '--quorum', '2'], 'each once'],
     ['a quorum of half', ['r', ...WITNESSES.flatMap((key) => ['--witness', key]), '--quorum', '1'], 'more than half'],
@@ -239,12 +239,12 @@ describe('the command line', () => {
     ['a node offline', ['r', '--offline', '--rpc', 'http://a'], '--rpc'],
     ['a missing event without a node', ['r', '--allow-missing-event'], '--rpc'],
     ['explain with options', ['explain', 'f', '--offline'], '--offline'],
-  ])('%s is bad input', (_, argv, details) => {
+  ])('rejects %s as bad input', (_, argv, details) => {
     expect(() => parse(...argv)).toThrow(withCode('invalid_arguments', details))
   })
 
-  test('the flag at fault is named', () => {
-    expect(() => parse('r', '--entropy-key', 'ab')).toThrow('--entropy-key is not 32 bytes of hex')
+  test('names the wrong option', () => {
+    expect(() => parse('r', '--entropy-key', 'ab')).toThrow('--entropy-key expects 32 bytes of hex')
     expect(() => parse('r', '--frobnicate')).toThrow(/^Unknown option '--frobnicate'$/)
   })
 })

@@ -30,28 +30,28 @@ export type VerifyOptions = {
   contract: string | undefined
   collateralFiles: readonly string[]
   at: Date | undefined
-  /** AMD's list. */
+  /** AMD's revocation list. */
   revocationsFile: string | undefined
-  /** What opens an off-chain signature. */
+  /** The opening of an off-chain signature. */
   openingFile: string | undefined
-  /** Where to write all blocks of the receipt. */
+  /** The file for all of the receipt's blocks. */
   carFile: string | undefined
-  /** Beside `UpToDate`. */
+  /** Accepted besides `UpToDate`. */
   statuses: readonly TcbStatus[]
   /** Undefined for the default. */
   maximumEventDelayS: number | undefined
   manifestFile: string | undefined
-  /** What the options name; it adds to the manifests. */
+  /** Anchors from options. They add to the manifests. */
   anchors: Manifest
   isMockAllowed: boolean
-  /** A fresh receipt may have no event yet. */
+  /** A new receipt may have no event yet. */
   isMissingEventAllowed: boolean
   isOffline: boolean
 }
 
 export type Options =
   | { command: 'help' | 'version' }
-  /** Help among other arguments: shown, but no success. */
+  /** Help among other arguments prints the help but isn't a success. */
   | { command: 'misplaced-help' }
   | { command: 'explain'; file: string }
   | ({ command: 'verify' } & VerifyOptions)
@@ -89,12 +89,12 @@ const FLAGS = {
 
 type Values = ReturnType<typeof parseFlags<typeof FLAGS>>['values']
 
-/** One slug in 64 begins with a hyphen, or with two; it is no option, since none of those has a slug's length and end. */
+/** One slug in 64 starts with a hyphen, or with two. No option has a slug's length and last character. */
 function isHyphenSlug(argument: string): boolean {
   return argument.startsWith('-') && isSlug(argument)
 }
 
-/** Reads the command line. `verify` may be left out. */
+/** Parses the command line. `verify` is optional. */
 export function parseOptions({ now }: { now: () => Date }, argv: readonly string[]): Options {
   const slugs = argv.filter(isHyphenSlug)
   const { values, positionals } = parseFlags(
@@ -102,7 +102,7 @@ export function parseOptions({ now }: { now: () => Date }, argv: readonly string
     argv.filter((argument) => !slugs.includes(argument)),
   )
   if (values.help === true || values.version === true) {
-    // A script that verifies whatever it is handed must never take the success of showing help for that of a receipt.
+    // A script that passes an untrusted receipt name must not mistake printed help for a verified receipt.
     if (argv.length > 1) return { command: 'misplaced-help' }
     return { command: values.help === true ? 'help' : 'version' }
   }
@@ -111,28 +111,28 @@ export function parseOptions({ now }: { now: () => Date }, argv: readonly string
   const isNamed = words[0] === 'verify' || words[0] === 'explain'
   const command = words[0] === 'explain' ? 'explain' : 'verify'
   const [subject, ...more] = isNamed ? words.slice(1) : words
-  if (subject === undefined) throw invalid('nothing to look at', 'name a receipt, or see --help')
-  if (more.length > 0) throw invalid('one at a time', `${subject} and ${more.join(' ')}`)
+  if (subject === undefined) throw invalid('missing receipt', 'see --help')
+  if (more.length > 0) throw invalid('expected one receipt', `got ${subject} and ${more.join(' ')}`)
   if (command === 'verify') return { command, ...toVerifyOptions({ now }, values, subject) }
   const option = Object.keys(values).find((name) => name !== 'json')
-  if (option !== undefined) throw invalid('explain takes a file and no options', `--${option}`)
+  if (option !== undefined) throw invalid('explain accepts no options', `--${option}`)
   return { command, file: subject }
 }
 
 function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: string): VerifyOptions {
   const isOffline = values.offline === true
   for (const name of ['api', 'ipfs', 'rpc'] as const) {
-    if (isOffline && values[name] !== undefined) throw invalid('--offline forbids the network', `--${name}`)
+    if (isOffline && values[name] !== undefined) throw invalid('--offline excludes network options', `--${name}`)
   }
   if (values.contract !== undefined && values.rpc === undefined)
-    throw invalid('--contract needs --rpc', 'a node to ask')
+    throw invalid('--contract requires --rpc', 'name a node')
   for (const name of ['allow-missing-event', 'maximum-event-delay'] as const) {
     if (values[name] !== undefined && values.rpc === undefined) {
-      throw invalid(`--${name} is about a chain`, 'give a node with --rpc')
+      throw invalid(`--${name} requires a chain`, 'name a node with --rpc')
     }
   }
   if (values.at !== undefined && values.collateral === undefined) {
-    throw invalid('--at needs the collateral of that time', 'give it with --collateral')
+    throw invalid('--at requires the collateral of that time', 'pass it with --collateral')
   }
   return {
     subject,
@@ -180,7 +180,7 @@ function toHexOptions(flag: string, texts: readonly string[] = [], bytes: number
   return texts.map((text) => toHexOption(flag, text, bytes))
 }
 
-/** Of a satellite, or of a public beacon, whose keys are longer. */
+/** A satellite's key has 32 bytes, a public beacon's 96. */
 function toEntropyKey(text: string): string {
   const isBeacon = normaliseHex(text)?.length === 2 * 96
   return toHexOption('--entropy-key', text, isBeacon ? 96 : 32)
@@ -189,14 +189,14 @@ function toEntropyKey(text: string): string {
 function toMeasurement(text: string): TdMeasurement {
   const measurement = parseMeasurementText(text, (part) => toHexOption('--measurement', part, 48))
   if (measurement === undefined) {
-    throw invalid('--measurement has too few or too many registers', `${text.split(':').length} (${MEASUREMENT_FORM})`)
+    throw invalid('--measurement has a wrong number of registers', `${text.split(':').length} (${MEASUREMENT_FORM})`)
   }
   return measurement
 }
 
 function toPlatform(text: string): TdPlatform {
   const platform = parsePlatformText(text)
-  if (platform === undefined) throw invalid('--platform is no machine', `${text} (${PLATFORM_FORM})`)
+  if (platform === undefined) throw invalid('invalid --platform', `${text} (${PLATFORM_FORM})`)
   return platform
 }
 
@@ -213,25 +213,25 @@ function toCoordinatorMeasurement(text: string): string {
 function toMinimumTcb(texts: readonly string[]) {
   const minimumTcb = parseMinimumTcbTexts(texts)
   if (minimumTcb === undefined) {
-    throw invalid('--coordinator-tcb is not a patch level for each product', `${texts.join(' ')} (${MINIMUM_TCB_FORM})`)
+    throw invalid('invalid --coordinator-tcb', `${texts.join(' ')} (${MINIMUM_TCB_FORM})`)
   }
   return minimumTcb
 }
 
-/** `now`, a day, or a time in UTC; a day that does not exist is refused. */
+/** Parses `now`, a day, or a UTC time. Rejects dates that don't exist. */
 function toTime(text: string, now: () => Date): Date {
   if (text === 'now') return now()
   const match = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::(\d\d)(?:\.(\d{3}))?)?Z)?$/.exec(text)
   const iso = match && `${match[1]}T${match[2] ?? '00:00'}:${match[3] ?? '00'}.${match[4] ?? '000'}Z`
   const time = new Date(iso ?? Number.NaN)
   if (Number.isNaN(time.getTime()) || time.toISOString() !== iso) {
-    throw invalid('--at is not a time', `${text} (now, 2026-01-31 or 2026-01-31T12:00:00Z)`)
+    throw invalid('invalid --at', `${text}, expected now, 2026-01-31 or 2026-01-31T12:00:00Z`)
   }
   return time
 }
 
 function toStatus(text: string): TcbStatus {
   const status = tcbStatuses.find((name) => name === text)
-  if (status === undefined) throw invalid('--tcb-status is unknown', `${text} (${tcbStatuses.join(', ')})`)
+  if (status === undefined) throw invalid('unknown --tcb-status', `${text}, expected ${tcbStatuses.join(', ')}`)
   return status
 }

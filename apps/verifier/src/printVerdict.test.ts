@@ -47,10 +47,10 @@ function print(changes?: Partial<CliOutcome>, isColored = false): string {
 }
 const everyVerdict = ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const
 
-describe('the verdict for people', () => {
+describe('text output', () => {
   const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
 
-  test.each(everyVerdict)('has the heading and the sentence that the page has (%s)', (verdict) => {
+  test.each(everyVerdict)('has the page’s title and sentence (%s)', (verdict) => {
     for (const claims of [[], [lie]]) {
       for (const isMockRefused of [false, true]) {
         const outcome = toOutcome({ verdict, claims, isMockRefused })
@@ -65,14 +65,14 @@ describe('the verdict for people', () => {
     }
   })
 
-  test('a good receipt that is not what the service says: nothing is green, and each false claim is named', () => {
+  test('lists every false claim about a valid receipt, and prints nothing green', () => {
     const text = print({ verdict: 'verified', conclusion: 'contradicted', exitCode: 1, claims: [lie], steps: [] }, true)
     expect(text).not.toContain('\u001b[32;1m')
     expect(text).toContain('Not verified: the service says something false about this receipt')
     expect(text).toMatch(/It says +The chain is 5\. \(chainId\)\nFound +The receipt says 1\./)
   })
 
-  test('mock is MOCK in red, and proves nothing, allowed or not', () => {
+  test('prints MOCK in red, allowed or not', () => {
     for (const exitCode of [0, 2, 3] as const) {
       const text = print({ verdict: 'mock', isMock: true, exitCode, isMockRefused: exitCode === 3 }, true)
       expect(text).toContain('\u001b[31;1mMOCK\u001b[0m')
@@ -81,7 +81,7 @@ describe('the verdict for people', () => {
     expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
   })
 
-  test('what was signed: amount, sender, recipient, chain and time; without the evidence only as the receipt’s word', () => {
+  test('prints what was signed, or only what the receipt states', () => {
     const { from, to, signedAt, txHash } = honest.receipt.transaction
     const signed = [
       `Amount      1 ETH`,
@@ -102,12 +102,12 @@ describe('the verdict for people', () => {
     expect(print({ verdict: 'failed', receipt: undefined })).not.toContain('signed:')
   })
 
-  test('a step that passed on mock evidence says so beside its title', () => {
+  test('marks a step that passed on mock evidence', () => {
     const text = print({ steps: [toStep('quote', 'pass', 'MOCK evidence, correct in itself.')] })
     expect(text).toContain('✓ The quote verifies up to a known root key (MOCK)\n')
   })
 
-  test('steps are numbered and marked under the headings of the page, with their details below', () => {
+  test('numbers steps under the page’s headings, with their details', () => {
     const steps = [toStep('digest', 'pass'), toStep('signature', 'fail'), toStep('event', 'skip')]
     expect(print({ verdict: 'failed', steps }).split('\n').slice(0, 8)).toEqual([
       'The signature',
@@ -121,15 +121,15 @@ describe('the verdict for people', () => {
     ])
   })
 
-  test('of several failures the first is explained, with its code', () => {
+  test('explains the first of several failures, with its code', () => {
     const steps = [toStep('quote', 'fail', 'Why.', 'root_not_trusted'), toStep('release', 'fail')]
     const text = print({ verdict: 'failed', steps })
-    expect(text).toContain('Step 1 does not hold (and 1 more')
+    expect(text).toContain('Step 1 failed (and 1 more')
     expect(text).toContain('Why. [root_not_trusted]')
     expect(text.replace(/\s+/g, ' ')).toContain('The evidence is forged')
   })
 
-  test('unknown code: the values of the evidence, with the option for each, and only the missing ones', () => {
+  test('prints each missing anchor with its option and the value in the evidence', () => {
     const steps = [
       ...[toStep('measurement', 'skip'), toStep('config', 'pass')],
       ...[toStep('coordinator-measurement', 'skip'), toStep('coordinator-policy', 'skip')],
@@ -137,7 +137,7 @@ describe('the verdict for people', () => {
     const text = print({ verdict: 'unknown-code', exitCode: 2, isKnownCode: false, steps })
     const { signer, coordinator } = honest.receipt
     const { mrTd, rtmr0, rtmr1, rtmr2 } = signer.measurement
-    // Whole and on one line, as the option takes it.
+    // On one line, as the option accepts it.
     expect(text).toContain(`--measurement ${mrTd}:${rtmr0}:${rtmr1}:${rtmr2}:0:0:0:0\n`)
     const { measurement } = coordinator.selfAttestation
     expect(text).toContain(`--coordinator-measurement ${measurement}:${'00'.repeat(32)}\n`)
@@ -148,7 +148,7 @@ describe('the verdict for people', () => {
   test.each([
     ['late', 'the event came too late', '--maximum-event-delay'],
     ['unbounded', 'the chain was not asked', '--rpc'],
-  ] as const)('%s: what is open, what was found, and how to close it', (timeBound, heading, option) => {
+  ] as const)('explains the signing time for %s', (timeBound, heading, option) => {
     const steps = [
       toStep('event', timeBound === 'late' ? 'pass' : 'skip'),
       toStep('time-bound', 'skip', 'What was found.'),
@@ -158,46 +158,46 @@ describe('the verdict for people', () => {
     const unknown = print({ verdict: 'unknown-code', isKnownCode: false, timeBound, exitCode: 2, steps })
     const mock = print({ verdict: 'mock', isMock: true, timeBound, exitCode: 7, steps })
     for (const text of [known, unknown, mock]) {
-      expect(text).toContain('Time of signing: What was found.')
+      expect(text).toContain('Signing time: What was found.')
       expect(text).toContain(option)
       expect(text).not.toMatch(/verified/i)
     }
   })
 
   test.each([
-    ['pending_onchain', 'try again in some minutes'],
-    ['onchain_failed', 'no event will come'],
-  ] as const)('of a proof that its service calls %s: %s', (status, advice) => {
+    ['pending_onchain', 'Try again in a few minutes'],
+    ['onchain_failed', 'there will be no event'],
+  ] as const)('says for a proof with status %s: %s', (status, advice) => {
     const proof = toProof(honest, { status })
     const steps = [toStep('time-bound', 'skip')]
     const text = print({ verdict: 'unbounded', timeBound: 'unbounded', isEventMissing: true, proof, steps })
     expect(text).toContain(advice)
   })
 
-  test('missing evidence: what, what was tried, and how to give it', () => {
+  test('names missing evidence, what was tried, and what helps', () => {
     const steps = [toStep('cid', 'skip'), toStep('collateral', 'skip', 'Not given.'), toStep('quote', 'skip')]
     const text = print({ verdict: 'incomplete', steps, problems: ['gateway.example returned 404'] })
-    expect(text).toContain('Step 2 could not be judged')
+    expect(text).toContain('Step 2 was skipped')
     expect(text).toContain('Tried: gateway.example returned 404.')
     expect(text).toContain(honest.receipt.signer.collateral)
   })
 
-  test('missing evidence is not what only the owner of an off-chain signature can show', () => {
+  test('does not ask for what only the owner of an off-chain signature has', () => {
     const unopened = (['opening', 'digest', 'signature', 'vault-rule', 'vault-approvals'] as const).map((id) =>
       toStep(id, 'skip'),
     )
     const text = print({ verdict: 'incomplete', steps: [...unopened, toStep('collateral', 'skip', 'Not given.')] })
-    expect(text).toContain('Step 6 could not be judged: The collateral is the one that the receipt names. Not given.')
+    expect(text).toContain('Step 6 was skipped: The collateral is the one that the receipt names. Not given.')
   })
 
-  test('a text in the evidence cannot move the cursor or paint a verdict', () => {
+  test('removes terminal control characters from the evidence', () => {
     const text = print({ steps: [toStep('entropy', 'pass', 'Sample of \u001b[1A\r\n✓ VERIFIED\u009b\u202e.')] }, true)
     expect(text).toContain('Sample of \u{fffd}[1A\u{fffd}\u{fffd}✓ VERIFIED\u{fffd}\u{fffd}.')
   })
 })
 
-describe('the verdict for programs', () => {
-  test('is one JSON object', () => {
+describe('JSON output', () => {
+  test('is one object', () => {
     const outcome = toOutcome({ verdict: 'mock', conclusion: 'mock', isMock: true, exitCode: 3 })
     const { chainId, txHash, from, to, nonce, value, signedAt } = honest.receipt.transaction
     expect(JSON.parse(printVerdictJson(outcome))).toEqual({
@@ -215,14 +215,14 @@ describe('the verdict for programs', () => {
     })
   })
 
-  test('false claims of the service are in it', () => {
+  test('includes the service’s false claims', () => {
     const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
     const claims = [lie, { ...lie, member: 'txHash', verdict: 'holds' }] as const
     const { verdict: _, ...printed } = lie
     expect(JSON.parse(printVerdictJson(toOutcome({ claims }))).falseClaims).toEqual([printed])
   })
 
-  test('escapes what could mislead on a terminal, and keeps the text', () => {
+  test('escapes terminal control characters and keeps the text', () => {
     const detail = 'a\u001b\u007f\u009b\u202e\u{e0041}\u2028b'
     const json = printVerdictJson(toOutcome({ steps: [toStep('entropy', 'pass', detail)] }))
     expect(toPrintable(json.replaceAll('\n', ''))).toBe(json.replaceAll('\n', ''))
@@ -230,7 +230,7 @@ describe('the verdict for programs', () => {
   })
 })
 
-describe('wrapping', () => {
+describe('wrapText', () => {
   test('breaks at spaces, at most 100 columns', () => {
     const lines = wrapText('word '.repeat(60), { indent: 7 }).split('\n')
     expect(lines).toHaveLength(4)
@@ -238,7 +238,7 @@ describe('wrapping', () => {
     for (const line of lines) expect(line).toMatch(/^ {7}word/)
   })
 
-  test('keeps a long hash whole, on a line of its own', () => {
+  test('keeps a long hash on one line', () => {
     const hash = 'ab'.repeat(48)
     expect(wrapText(`MRTD ${hash} is known.`, { indent: 7 })).toBe(`       MRTD\n       ${hash}\n       is known.`)
   })

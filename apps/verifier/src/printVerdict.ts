@@ -43,7 +43,7 @@ const LABEL_COLUMNS = 12
 
 type PrintOptions = { isColored: boolean }
 
-/** Prints steps for people, each as it finishes: numbered, and under the heading of its group. */
+/** Prints each step as it finishes, numbered and under its group's heading. */
 export function createStepPrinter(options: PrintOptions): (step: VerifierStep) => string {
   const paint = createPaint(options)
   let count = 0
@@ -57,7 +57,7 @@ export function createStepPrinter(options: PrintOptions): (step: VerifierStep) =
   }
 }
 
-/** The verdict for people, below the steps. */
+/** Prints the verdict below the steps. */
 export function printVerdict(outcome: CliOutcome, options: PrintOptions): string {
   return ['', '─'.repeat(COLUMNS), ...printConclusion(outcome, createPaint(options)), ''].join('\n')
 }
@@ -66,7 +66,7 @@ function createPaint({ isColored }: PrintOptions): Paint {
   return (color, text) => (isColored ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text)
 }
 
-/** The same for programs. */
+/** Prints the result as JSON. */
 export function printVerdictJson(outcome: CliOutcome): string {
   const { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, unwritten = [] } = outcome
   const signed = receipt && toSigned(receipt, outcome)
@@ -77,7 +77,7 @@ export function printVerdictJson(outcome: CliOutcome): string {
   return `${toPrintableJson({ ...judged, ...signed, ...log, falseClaims, problems })}\n`
 }
 
-/** What was signed. The signature itself stays out: of what is signed off the chain it is worth as much as a key. */
+/** Leaves out the signature: for off-chain content, it's as valuable as a key. */
 function toSigned(receipt: AnyReceipt, { content: shown, policy }: CliOutcome) {
   if (receipt.version !== ATTESTATION_V2) return { transaction: toTransaction(receipt.transaction) }
   const { policy: policyHash } = receipt.signer.statement
@@ -105,7 +105,7 @@ function toTransaction(transaction: Extract<AnyReceipt, { transaction: unknown }
 
 function printStep({ title, status, detail }: VerifierStep, number: number, paint: Paint): string {
   const [mark, color] = MARKS[status]
-  // The title of a step is a claim about hardware; a mock part must not be read without its name.
+  // The step's title may claim real hardware, so simulated evidence is marked.
   const suffix = status === 'pass' && isMockStep({ detail }) ? ` ${paint('red', '(MOCK)')}` : ''
   const heading = `${String(number).padStart(2)} ${paint(color, mark)} ${title}${suffix}`
   return `${heading}\n${paint('dim', wrapText(toPrintable(detail), { indent: DETAIL_INDENT }))}`
@@ -120,7 +120,7 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   return [
     printTitle(title, TONES[tone], paint),
     say([sentence, ...notes].join(' ')),
-    ...(exitCode === exitCodes.mock ? ['For development, --allow-mock lets it pass.'] : []),
+    ...(exitCode === exitCodes.mock ? ['To accept it for development, add --allow-mock.'] : []),
     ...printLies(lies),
     ...(verdict === 'failed' ? printFailure(outcome) : []),
     ...(verdict === 'incomplete' ? printMissingEvidence(outcome).map(say) : []),
@@ -134,7 +134,7 @@ function say(text: string): string {
   return wrapText(toPrintable(text), { indent: 0 })
 }
 
-/** Whatever its colour says, MOCK is red. */
+/** MOCK is red in every title. */
 function printTitle(title: string, color: Color, paint: Paint): string {
   const parts = title.split('MOCK').map((part) => (part === '' ? '' : paint(color, part)))
   return parts.join(paint('red', 'MOCK'))
@@ -147,7 +147,6 @@ function printLies(lies: readonly Claim[]): string[] {
   ])
 }
 
-/** What was signed, in words and field by field. */
 function printSigned(outcome: CliOutcome, receipt: AnyReceipt): string[] {
   const { title, sentence, warnings, facts } = describeSigned({ ...outcome, receipt })
   return [
@@ -159,7 +158,7 @@ function printSigned(outcome: CliOutcome, receipt: AnyReceipt): string[] {
   ]
 }
 
-/** Beside its name where that is short, and as it stands: the spaces of a message are a part of it. */
+/** Prints short values next to their name. Keeps a message's spaces. */
 function printFact({ name, value }: Fact): string[] {
   if (name.length < LABEL_COLUMNS && !value.includes('\n')) return [`${name.padEnd(LABEL_COLUMNS)}${value}`]
   return [`${name}:`, ...value.split('\n').map((line) => `    ${line}`)]
@@ -170,17 +169,17 @@ function printFailure({ steps }: CliOutcome): string[] {
   const [first] = failed
   if (first === undefined) return []
   const { meaning, action } = adviseOn(first)
-  const others = failed.length === 1 ? '' : ` (and ${failed.length - 1} more; the first explains most)`
+  const others = failed.length === 1 ? '' : ` (and ${failed.length - 1} more, mostly for the same reason)`
   const code = first.code === undefined ? '' : ` [${first.code}]`
   return [
-    wrapText(`Step ${steps.indexOf(first) + 1} does not hold${others}: ${first.title}.`, { indent: 0 }),
+    wrapText(`Step ${steps.indexOf(first) + 1} failed${others}: ${first.title}.`, { indent: 0 }),
     printLabelled('Reason', `${first.detail}${code}`),
     printLabelled('It means', meaning),
     printLabelled('What to do', action),
   ]
 }
 
-/** A label, and its text beside it in a column of its own. */
+/** A label, with its text in a second column. */
 function printLabelled(label: string, text: string): string {
   const indent = LABEL_COLUMNS
   return `${label.padEnd(indent)}${wrapText(toPrintable(text), { indent }).slice(indent)}`
@@ -191,36 +190,36 @@ function printMissingEvidence({ steps, problems, view }: CliOutcome): string[] {
   const missing = steps.find((step) => isMissing(step) && !hasOwnVerdict(step.id))
   const tried = problems.map((problem) => `Tried: ${problem}.`)
   if (missing === undefined) return tried
-  const what = `Step ${steps.indexOf(missing) + 1} could not be judged: ${missing.title}. ${missing.detail}`
+  const what = `Step ${steps.indexOf(missing) + 1} was skipped: ${missing.title}. ${missing.detail}`
   return [what, ...tried, ...helpWith(missing.id, view)]
 }
 
 function helpWith(id: VerifierStep['id'], view: ReceiptView | undefined): string[] {
   if (id === 'blocks' || id === 'vault-policy')
-    return ['Give a gateway that has the blocks with --ipfs URL, or the receipt as a CAR file.']
+    return ['Add a gateway that has the blocks with --ipfs URL, or use a CAR file.']
   if (id !== 'collateral' || view === undefined) return []
-  return [`Give the block ${view.signer.collateral} with --collateral FILE, or a gateway that has it with --ipfs URL.`]
+  return [`Add the block ${view.signer.collateral} with --collateral FILE, or a gateway that has it with --ipfs URL.`]
 }
 
-/** What leaves the time of signing open, and what to do about it. */
+/** Why the signing time is unknown, and what to do about it. */
 function printTimeBound(outcome: CliOutcome): string[] {
   if (outcome.timeBound === 'bounded') return []
   const found = outcome.steps.find(({ id }) => id === 'time-bound')
-  return [...(found === undefined ? [] : [`Time of signing: ${found.detail}`]), helpWithTime(outcome)]
+  return [...(found === undefined ? [] : [`Signing time: ${found.detail}`]), helpWithTime(outcome)]
 }
 
 function helpWithTime({ timeBound, isEventMissing, proof }: CliOutcome): string {
   if (timeBound === 'late') {
-    return 'If you know why it came so late and accept that, name the delay with --maximum-event-delay SECONDS.'
+    return 'To accept this delay, add --maximum-event-delay SECONDS.'
   }
-  if (!isEventMissing) return 'Ask the chain: a node with --rpc, and the contract with --contract or --manifest.'
+  if (!isEventMissing) return 'To check the chain, add a node with --rpc, and the contract with --contract or --manifest.'
   const isGivenUp = proof !== undefined && isTerminalProofStatus(proof.status)
   return isGivenUp
-    ? 'The service gave up publishing it: no event will come.'
-    : 'A fresh receipt may not be published yet: try again in some minutes.'
+    ? 'Publishing failed, so there will be no event.'
+    : 'A new receipt may not be published yet. Try again in a few minutes.'
 }
 
-/** For each anchor that is missing: the option that takes it, and what the evidence has. */
+/** Prints each missing anchor's option and the value in the evidence. */
 function printMissingAnchors({ steps, view }: CliOutcome): string[] {
   if (view === undefined) return []
   const { signer, entropy, coordinator } = view
@@ -228,14 +227,14 @@ function printMissingAnchors({ steps, view }: CliOutcome): string[] {
   const product = report.cpuid === undefined ? undefined : toSnpProduct(report.cpuid)
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
     measurement: [
-      'the enclave’s code, in every register that can hold some (for RTMR3 the events of a manifest will do)',
+      'the enclave’s code, in every register (a manifest’s events can replace RTMR3)',
       '--measurement',
       toMeasurementText(toTdMeasurement(parseQuote(fromHex(signer.quoteHex)).body)),
     ],
     config: ['the enclave’s configuration', '--config-hash', toHex(hashEnclaveConfig(signer.config))],
     'entropy-key': ['the entropy source’s key', '--entropy-key', entropy.publicKey],
     'coordinator-measurement': [
-      'the coordinator’s code (its launch, and HOST_DATA, which its host sets)',
+      'the coordinator’s code (measurement and HOST_DATA, which its host sets)',
       '--coordinator-measurement',
       `${toHex(report.measurement)}:${toHex(report.hostData)}`,
     ],
@@ -243,7 +242,7 @@ function printMissingAnchors({ steps, view }: CliOutcome): string[] {
       ? {}
       : {
           'coordinator-policy': [
-            'the least patch levels of the coordinator’s firmware',
+            'the coordinator’s minimum firmware levels',
             '--coordinator-tcb',
             toMinimumTcbTexts({ [product]: parseSnpTcb(report.reportedTcb, product) }).join(' '),
           ],
@@ -259,10 +258,10 @@ function printMissingAnchors({ steps, view }: CliOutcome): string[] {
     return entry === undefined ? [] : [`  ${entry[0]}:`, `    ${entry[1]} ${entry[2]}`]
   })
   return [
-    'You gave nothing, or not all, to hold these against. The evidence has:',
+    'Some anchors are missing. The evidence has these values:',
     ...lines,
     wrapText(
-      'Look each value up where the release is published, or build the code yourself and compare. Copied from here it proves nothing.',
+      'Compare each value with the published release or your own build. Values copied from here prove nothing.',
       { indent: 0 },
     ),
   ]
@@ -270,7 +269,7 @@ function printMissingAnchors({ steps, view }: CliOutcome): string[] {
 
 const COLUMNS = 100
 
-/** Breaks a text at its spaces. A hash that is longer than a line stays whole, so that it can be copied. */
+/** Breaks text at spaces. Keeps a long hash on one line, so that it can be copied. */
 export function wrapText(text: string, { indent, columns = COLUMNS }: { indent: number; columns?: number }): string {
   const margin = ' '.repeat(indent)
   const lines: string[] = []

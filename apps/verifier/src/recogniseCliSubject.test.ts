@@ -7,8 +7,8 @@ import { recogniseCliSubject } from './verify.ts'
 
 const cid = toCid(new Uint8Array())
 
-describe('what the command line is asked to verify', () => {
-  test('whatever stands under a path is a file, even if its name looks like a CID or a slug', async () => {
+describe('recogniseCliSubject', () => {
+  test('prefers an existing file, even if its name looks like a CID or slug', async () => {
     const folder = await createFolder({ 'receipt.json': 'x', [cid]: 'x' })
     for (const name of ['receipt.json', cid]) {
       const path = join(folder, name)
@@ -17,21 +17,21 @@ describe('what the command line is asked to verify', () => {
     expect(await recogniseCliSubject(folder)).toEqual({ kind: 'file', path: folder })
   })
 
-  test('all else is recognised by its form', async () => {
+  test('recognizes other subjects by their format', async () => {
     expect(await recogniseCliSubject(slug)).toEqual({ kind: 'proof', slug, origin: undefined })
   })
 
   test.each(['no-such-receipt.json', '../receipt', '/receipt.CAR', `./${cid}`])(
-    '%s names a file that is not there',
+    'rejects %s as a missing file',
     async (text) => {
       await expect(recogniseCliSubject(text)).rejects.toMatchObject({
         code: 'invalid_arguments',
-        details: `there is no file ${text}`,
+        details: `file not found: ${text}`,
       })
     },
   )
 
-  test('a link that ends like a file is a link, and its secret is not repeated', async () => {
+  test('treats a link that ends like a file as a link, and does not print its secret', async () => {
     const link = recogniseCliSubject('https://user:secret@wallet.example/receipt.json')
     await expect(link).rejects.toMatchObject({ code: 'invalid_arguments', details: 'this link contains credentials' })
   })

@@ -10,7 +10,7 @@ import { runCli } from './runCli.ts'
 
 describe('files', () => {
   test.each(['collateral.json', collateralCid, `${collateralCid}.json`])(
-    'collateral beside the receipt is found as %s, offline',
+    'finds collateral next to the receipt as %s, offline',
     async (name) => {
       const folder = await createFolder({ 'receipt.json': honest.bytes, [name]: honest.collateral })
       const nobody = { ...deps, fetch: () => Promise.reject(new Error('touched the network')) }
@@ -19,13 +19,13 @@ describe('files', () => {
     },
   )
 
-  test('accepts a line feed at the end of collateral, as editors add it', async () => {
+  test('accepts collateral with a trailing line feed from an editor', async () => {
     const edited = Buffer.concat([honest.collateral, Buffer.from('\n')])
     const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': edited })
     expect((await run(join(folder, 'receipt.json'), '--offline', ...accept)).exitCode).toBe(7)
   })
 
-  test('what is beside the receipt and is not its collateral is passed over', async () => {
+  test('ignores other files next to the receipt', async () => {
     const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': honest.bytes })
     expect(await runJson(join(folder, 'receipt.json'), '--offline', ...accept)).toMatchObject({
       exitCode: 5,
@@ -33,14 +33,14 @@ describe('files', () => {
     })
   })
 
-  test('offline, only a file can be verified', async () => {
+  test('verifies only files offline', async () => {
     for (const subject of [honest.cid, txHash, slug, `http://127.0.0.1:1/proof/${slug}`]) {
       expect(await runJson(subject, '--offline')).toMatchObject({ exitCode: 4, error: { code: 'invalid_arguments' } })
     }
   })
 })
 
-describe('checked again at another time', () => {
+describe('--at', () => {
   const at = '2028-03-01T12:00:00Z'
   const simulator = createSimulator({ at: new Date(at) })
   const fresh = toCanonicalJson(simulator.collateral())
@@ -49,7 +49,7 @@ describe('checked again at another time', () => {
   )
   const files = { 'receipt.json': honest.bytes, 'collateral.json': honest.collateral, fresh, changed }
 
-  test.each(['now', at])('--at %s with collateral of that time passes and says so', async (time) => {
+  test.each(['now', at])('passes at %s with that time’s collateral, and says so', async (time) => {
     const folder = await createFolder(files)
     const again = ['--at', time, '--collateral', join(folder, 'fresh')]
     const { exitCode, steps } = await runJson(join(folder, 'receipt.json'), ...accept, ...again)
@@ -62,7 +62,7 @@ describe('checked again at another time', () => {
   })
 })
 
-describe('code that is known only in part', () => {
+describe('partly known code', () => {
   const [whole] = honest.anchors.measurements as [Required<(typeof honest.anchors.measurements)[number]>]
   const { mrTd } = whole
   const others = toFlags(honest).slice(2)
@@ -72,7 +72,7 @@ describe('code that is known only in part', () => {
     return run('verify', path, '--allow-mock', ...others, '--measurement', measurement.join(':'))
   }
 
-  test('what is printed to be looked up is what the option takes', async () => {
+  test('prints values in the option’s format', async () => {
     const { stdout } = await runWith(mrTd)
     const printed = /--measurement (\S+)/.exec(stdout)?.[1]
     expect((await runWith(printed ?? '')).exitCode).toBe(7)
@@ -80,11 +80,11 @@ describe('code that is known only in part', () => {
 })
 
 describe('help', () => {
-  test.each(['--help', '-h', '--version'])('%s alone succeeds', async (flag) => {
+  test.each(['--help', '-h', '--version'])('%s succeeds without other arguments', async (flag) => {
     expect(await run(flag)).toMatchObject({ exitCode: 0, stderr: '' })
   })
 
-  // What a script runs that was handed a hostile name for a receipt.
+  // What a script runs with a hostile receipt name.
   test.each([
     ['verify', '--help'],
     ['verify', '-h'],
@@ -92,15 +92,15 @@ describe('help', () => {
     ['explain', '--help'],
     ['--help', '--allow-mock'],
     ['--version', '--help'],
-  ])('%s %s shows the help, and says on stderr that nothing was verified', async (...argv) => {
+  ])('%s %s prints the help and reports on stderr that nothing was verified', async (...argv) => {
     expect(await run(...argv)).toEqual({
       exitCode: 4,
       stdout: HELP,
-      stderr: 'countersign-verifier: nothing was verified: --help and --version stand alone [invalid_arguments]\n',
+      stderr: 'countersign-verifier: nothing was verified: use --help and --version without other arguments [invalid_arguments]\n',
     })
   })
 
-  test('with every anchor and a receipt beside it, it is still no success', async () => {
+  test('is no success even with every anchor and a receipt', async () => {
     const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': honest.collateral })
     for (const flag of ['--help', '-h', '--version', '--help=', '-hh', '-hv']) {
       expect((await run('verify', flag, ...accept)).exitCode).toBe(4)
@@ -108,7 +108,7 @@ describe('help', () => {
     }
   })
 
-  test('with --json it is one JSON object', async () => {
+  test('is one JSON object with --json', async () => {
     expect(await runJson('verify', '--help')).toEqual({
       exitCode: 4,
       error: { code: 'invalid_arguments', message: expect.stringContaining('nothing was verified') },
@@ -117,7 +117,7 @@ describe('help', () => {
 })
 
 describe('errors', () => {
-  test('a fault of this program is one line and never a success', async () => {
+  test('prints an internal error as one line, never as a success', async () => {
     const broken = {
       ...deps,
       now: () => {
@@ -131,7 +131,7 @@ describe('errors', () => {
     )
   })
 
-  test('a name cannot paint on the terminal', async () => {
+  test('removes terminal control characters from names', async () => {
     expect((await run('\u001b[2Jreceipt')).stderr).not.toContain('\u001b')
   })
 })

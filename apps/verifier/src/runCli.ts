@@ -24,7 +24,7 @@ export type CliDeps = FetchDeps & {
 
 export type CliResult = { exitCode: number; stdout: string; stderr: string }
 
-/** The whole program, but for the process around it. It never throws. */
+/** Runs the whole program except for its process. Never throws. */
 export async function runCli({ writeOut = () => {}, ...deps }: CliDeps, argv: readonly string[]): Promise<CliResult> {
   let steps = ''
   const onText = (text: string) => {
@@ -72,10 +72,10 @@ function succeed(stdout: string): CliResult {
   return { exitCode: exitCodes.verified, stdout, stderr: '' }
 }
 
-/** Help is of use to a person, and an error to a script. */
+/** Help is useful to people, but an error for scripts. */
 function refuseHelp({ isJson }: { isJson: boolean }): CliResult {
   const error = new VerifierError('invalid_arguments', 'nothing was verified', {
-    details: '--help and --version stand alone',
+    details: 'use --help and --version without other arguments',
   })
   const refused = fail(error, { isJson })
   return isJson ? refused : { ...refused, stdout: HELP }
@@ -99,10 +99,10 @@ async function readVersion(): Promise<string> {
   return (JSON.parse(text) as { version: string }).version
 }
 
-/** The options that help. Errors name none, because the page shows them as well. */
+/** The options that fix an error. The errors name none, because the page shows them too. */
 const flagHints: Readonly<Record<ReaderNeed, string>> = {
   contract: '--contract, or a --manifest that names it on this chain',
-  service: 'if it is at another address, name the service with --api',
+  service: 'if it has another address, name the service with --api',
   node: 'this needs --rpc and --contract',
   gateway: '--ipfs or --api',
   time: '--at',

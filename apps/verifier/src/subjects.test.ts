@@ -14,7 +14,7 @@ import {
 import { createFolder } from '../test/folder.ts'
 import { runCli } from './runCli.ts'
 
-/** As the README has them. */
+/** In the README's format. */
 const EXIT_CODES = {
   accepted: 0,
   failed: 1,
@@ -25,7 +25,7 @@ const EXIT_CODES = {
   late: 6,
   unbounded: 7,
 } as const
-/** Errors whose exit code means neither bad input nor something unavailable. */
+/** Errors whose exit code isn't bad input or unavailable. */
 const OWN_CODES: Readonly<Record<string, number>> = { proof_not_found: 8, car_mismatch: 1 }
 const UNAVAILABLE = ['proof_not_pinned', 'fetch_failed', 'chain_unavailable', 'event_not_found']
 
@@ -60,12 +60,12 @@ function readSignature({ opening }: Subject): string | undefined {
   return half?.signature
 }
 
-test.each(samples)('the command line judges $name as the table says', async (row) => {
+test.each(samples)('the command line returns the table’s verdict for $name', async (row) => {
   const { fetch } = createSubjectNetwork(row)
   const deps = { fetch, timeoutMs: 5_000, now: () => judgedAt, isColored: false }
   const { exitCode, stdout, stderr } = await runCli(deps, await toArguments(row))
   expect(stderr).toBe('')
-  // Of an opening, the signature is worth as much as a key.
+  // In an opening, the signature is as valuable as a key.
   expect(stdout).not.toContain(readSignature(row) ?? 'no signature')
   const { error, ...outcome } = JSON.parse(stdout)
   const wanted = toWanted(row.expected)

@@ -26,7 +26,7 @@ import type { VerifyOptions } from './parseOptions.ts'
 
 export type CliOutcome = Outcome & {
   exitCode: ExitCode
-  /** Why there is no file of `--car`, though the receipt was judged. */
+  /** Why the `--car` file is missing although the receipt was verified. */
   unwritten?: string
 }
 
@@ -75,8 +75,8 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
 }
 
 /**
- * All that was found of the receipt, as one file, whatever the verdict on it is. A receipt may name a block twice, or one that is too large
- * for such a file, and its verdict must be printed all the same.
+ * Writes all blocks that were found into one file, whatever the verdict. A receipt may repeat a block or name an oversized one. Its verdict
+ * must still be printed.
  */
 async function writeCar(path: string, outcome: Outcome): Promise<Pick<CliOutcome, 'unwritten'>> {
   const { bytes, blocks, collateral } = outcome
@@ -85,7 +85,7 @@ async function writeCar(path: string, outcome: Outcome): Promise<Pick<CliOutcome
     car = encodeReceiptCar({ bytes, blocks, ...(collateral && { collateral: collateral.bytes }) })
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    return { unwritten: `could not write ${path}: its blocks make no CAR file (${error.details})` }
+    return { unwritten: `could not write ${path}: its blocks don't fit a CAR file (${error.details})` }
   }
   try {
     await writeFile(path, car, { flag: 'wx' })
@@ -98,12 +98,12 @@ async function writeCar(path: string, outcome: Outcome): Promise<Pick<CliOutcome
 
 type CliSubject = NamedSubject | { kind: 'file'; path: string }
 
-/** A file that exists wins over every other reading of its name, but for a web address. */
+/** An existing file wins over every other interpretation of its name, except a URL. */
 export async function recogniseCliSubject(text: string): Promise<CliSubject> {
   if (!/^https?:\/\//i.test(text) && (await isPathTaken(text))) return { kind: 'file', path: text }
-  // A link may have a secret in it, which is not repeated.
+  // A link may contain a secret, so it isn't printed.
   if (!/^[a-z][a-z0-9+.-]*:/i.test(text) && /\.(?:json|car)$|^\.{0,2}\//i.test(text)) {
-    throw new VerifierError('invalid_arguments', 'cannot tell what to verify', { details: `there is no file ${text}` })
+    throw new VerifierError('invalid_arguments', 'cannot tell what to verify', { details: `file not found: ${text}` })
   }
   return recogniseSubject(text)
 }
@@ -121,7 +121,7 @@ async function toSubject(
   if (named.kind !== 'proof') return named
   const { slug, origin } = named
   if (api !== undefined) return { kind: 'proof', slug, api }
-  if (origin === undefined) throw invalid('a slug needs --api', 'or give the whole proof link')
+  if (origin === undefined) throw invalid('a slug requires --api', 'or pass the whole proof link')
   return { kind: 'proof', slug, api: await findApi(deps, origin) }
 }
 
@@ -139,7 +139,7 @@ async function readOptional(path: string | undefined, maxBytes: number) {
   return path === undefined ? undefined : readFileBounded(path, { maxBytes })
 }
 
-/** Where people keep what a receipt names: beside it, under its CID or by the name of the block. */
+/** Finds a block next to the receipt, by its CID or its usual name. */
 async function readBeside(receiptPath: string, cid: string): Promise<Uint8Array<ArrayBuffer>[]> {
   const folder = dirname(receiptPath)
   const names = [cid, `${cid}.json`, ...BLOCK_NAMES.map((name) => `${name}.json`)]
@@ -147,7 +147,7 @@ async function readBeside(receiptPath: string, cid: string): Promise<Uint8Array<
   return found.filter((bytes) => bytes !== undefined)
 }
 
-/** Nobody asked for this file, so one that cannot be read is one that is not there. */
+/** This file is optional, so an unreadable one counts as missing. */
 async function readNeighbour(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   if (!(await isPathTaken(path))) return undefined
   try {

@@ -23,7 +23,7 @@ const offline = (issue: typeof message) => ['--offline', '--allow-mock', ...toFl
 const flat = (text: string) => text.replace(/\s+/g, ' ')
 
 describe('blocks of version 2', () => {
-  test.each(['names', 'CIDs'])('beside the receipt are found by their %s, offline', async (kind) => {
+  test.each(['names', 'CIDs'])('are found next to the receipt by their %s, offline', async (kind) => {
     const parts = { ...transaction.blocks, collateral: transaction.collateral }
     const files = Object.entries(parts).map(([name, bytes]) => [
       kind === 'names' ? `${name}.json` : toCid(bytes),
@@ -33,12 +33,12 @@ describe('blocks of version 2', () => {
     expect((await runCli(nobody, [join(folder, 'receipt.json'), ...offline(transaction)])).exitCode).toBe(7)
   })
 
-  test('that are missing are evidence that is missing, with what helps', async () => {
+  test('count as missing evidence, with advice', async () => {
     const folder = await createFolder({ 'receipt.json': transaction.bytes })
     const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.json'), ...offline(transaction)])
     expect(exitCode).toBe(5)
     expect(flat(stdout)).toContain('Each block matches its CID. Not checked')
-    expect(stdout).toContain('or the receipt as a CAR file')
+    expect(stdout).toContain('or use a CAR file')
   })
 })
 
@@ -46,7 +46,7 @@ describe('--car', () => {
   test.each([
     ['1', golden],
     ['2', message],
-  ])('writes what was fetched of version %s, and that file verifies by itself', async (_, issue) => {
+  ])('writes a downloaded receipt of version %s, and the file verifies', async (_, issue) => {
     const folder = await createFolder({})
     const car = join(folder, 'receipt.car')
     const { fetch } = createFakeNetwork(issue)
@@ -59,7 +59,7 @@ describe('--car', () => {
     expect((await runCli(nobody, [car, '--offline', ...flags])).exitCode).toBe(7)
   })
 
-  test('never overwrites, and touches no network before it says so', async () => {
+  test('never overwrites a file, and says so before it uses the network', async () => {
     const folder = await createFolder({ 'receipt.json': transaction.bytes })
     const taken = join(folder, 'receipt.json')
     const { exitCode, stderr } = await runCli(nobody, [transaction.cid, '--ipfs', gatewayUrl, '--car', taken])
@@ -68,7 +68,7 @@ describe('--car', () => {
     expect(Uint8Array.from(await readFile(taken))).toEqual(transaction.bytes)
   })
 
-  test('that cannot be written is said', async () => {
+  test('reports a file that can’t be written', async () => {
     const folder = await createFolder({ 'receipt.car': encodeReceiptCar(transaction) })
     const car = join(folder, 'nowhere', 'out.car')
     const { exitCode, stderr } = await runCli(nobody, [join(folder, 'receipt.car'), '--offline', '--car', car])
@@ -76,7 +76,7 @@ describe('--car', () => {
     expect(stderr).toContain('[file_unwritable]')
   })
 
-  test('of a receipt that names one block twice: the verdict is printed, and that nothing was written', async () => {
+  test('prints the verdict for a receipt with a repeated block, and reports that no file was written', async () => {
     const { batch } = transaction.blocks
     const release = toCanonicalJson({ ...parseBlock('release', transaction.blocks.release), collateral: toCid(batch) })
     const receipt = toCanonicalJson({ ...transaction.receipt, coordinator: { release: toCid(release) } })
@@ -88,14 +88,14 @@ describe('--car', () => {
     const { exitCode, stdout, stderr } = await runCli(nobody, argv)
     expect(exitCode).toBe(1)
     expect(stdout).toContain('\nNot verified\n')
-    const line = `could not write ${car}: its blocks make no CAR file (a block twice)`
+    const line = `could not write ${car}: its blocks don't fit a CAR file (a block twice)`
     expect(stderr).toBe(`countersign-verifier: ${line}\n`)
     const json = JSON.parse((await runCli(nobody, [...argv, '--json'])).stdout)
     expect(json).toMatchObject({ verdict: 'failed', exitCode: 1, problems: [line] })
     await expect(readFile(car)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  test('that was not written is no success, and hides no verdict that says more', () => {
+  test('is no success if the file wasn’t written, unless the verdict is worse', () => {
     const outcome = { receipt: {}, unwritten: 'could not write it' }
     expect(toExitCode({ ...outcome, conclusion: 'accepted' })).toBe(4)
     expect(toExitCode({ ...outcome, conclusion: 'failed' })).toBe(1)
@@ -104,7 +104,7 @@ describe('--car', () => {
 })
 
 describe('explain', () => {
-  test('says what a receipt of version 2 says, and its blocks where it has them', async () => {
+  test('prints a receipt of version 2 and its blocks', async () => {
     const car = encodeReceiptCar(transaction)
     const folder = await createFolder({
       'receipt.json': transaction.bytes,
@@ -120,7 +120,7 @@ describe('explain', () => {
     expect((await runCli(nobody, ['explain', join(folder, 'cut.car')])).stderr).toContain('[car_malformed]')
   })
 
-  test('prints the whole configuration of version 2, with the settings that its version names', async () => {
+  test('prints the whole configuration of version 2 with its settings', async () => {
     const authorization = await issueGoldenV2({ signing: { kind: 'authorization' } })
     const folder = await createFolder({ 'receipt.car': encodeReceiptCar(authorization) })
     const { stdout } = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
@@ -137,7 +137,7 @@ describe('explain', () => {
   })
 })
 
-describe('what was signed, for people', () => {
+describe('what was signed', () => {
   const say = async (issue: typeof message, opening?: Uint8Array) => {
     const files = { 'receipt.car': encodeReceiptCar(issue), ...(opening && { 'opening.json': opening }) }
     const folder = await createFolder(files)
@@ -146,7 +146,7 @@ describe('what was signed, for people', () => {
     return stdout
   }
 
-  test('off the chain: that something was signed; with an opening, what, and nothing that moves the cursor', async () => {
+  test('is only stated for an off-chain signature, and shown without control characters with an opening', async () => {
     expect(flat(await say(message))).toContain(
       'signed a message or typed data on 2026-06-15T12:00:00.123Z. Only its owner can show the content',
     )
@@ -158,14 +158,14 @@ describe('what was signed, for people', () => {
     expect(opened).not.toContain(typeof signature === 'object' ? signature.signature : 'nothing')
   })
 
-  test('what an opening shows is not said where it is of something else', async () => {
+  test('is not shown for another signature’s opening', async () => {
     const other = await issueGoldenV2({ signing: { kind: 'message' }, signedAt: new Date('2026-06-15T12:00:01Z') })
     const text = await say(message, toCanonicalJson(other.opening))
     expect(text).toContain('\nNot verified\n')
     expect(text).not.toMatch(/hello|^Message/m)
   })
 
-  test('what is quantum-safe, and that a beacon is shared', async () => {
+  test('names the quantum-safe parts and a shared beacon', async () => {
     expect(flat(await say(transaction))).toContain(quantumNote)
     expect(flat(await say(transaction))).not.toContain('public beacon')
     expect(flat(await say(beacon))).toContain('a public beacon, shared by all signatures of its round')
@@ -180,7 +180,7 @@ describe('a log', () => {
   const { log } = parseBlock('batch', logged.blocks.batch).settings
   const [first = '', silent = '', third = ''] = log?.witnesses ?? []
 
-  test('is named with the entry, the tree and the witnesses, for people and for programs', async () => {
+  test('is named with entry, tree and witnesses, as text and JSON', async () => {
     const { stdout, exitCode } = await toRun(logged)
     expect(exitCode).toBe(7)
     expect(stdout).toContain('Log         entry 6 of log.example/enclave-a, tree size 11\n')
@@ -198,7 +198,7 @@ describe('a log', () => {
     })
   })
 
-  test('explain says where the proof says that it is, and reads a broken one as what it is', async () => {
+  test('is explained as stated, also if its proof is invalid', async () => {
     const broken = toCanonicalJson({ ...logged.receipt, log: 'nothing' })
     const folder = await createFolder({ 'receipt.car': encodeReceiptCar(logged), 'broken.json': broken })
     const { stdout } = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
@@ -211,7 +211,7 @@ describe('a log', () => {
 })
 
 describe('a vault', () => {
-  test('is judged with policy.json beside the receipt, offline, and said in words', async () => {
+  test('is verified with policy.json next to the receipt, offline, and described', async () => {
     const parts = Object.entries({ ...vault.blocks, collateral: vault.collateral })
     const files = Object.fromEntries(parts.map(([name, bytes]) => [`${name}.json`, bytes]))
     const folder = await createFolder({ 'receipt.json': vault.bytes, ...files })
@@ -223,7 +223,7 @@ describe('a vault', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'transaction', vault: { policy: { version: 1 } } })
   })
 
-  test('is explained, with its rules where they are there', async () => {
+  test('is explained with its rules if they are present', async () => {
     const folder = await createFolder({ 'receipt.json': vault.bytes, 'receipt.car': encodeReceiptCar(vault) })
     const alone = await runCli(nobody, ['explain', join(folder, 'receipt.json')])
     const whole = await runCli(nobody, ['explain', join(folder, 'receipt.car')])

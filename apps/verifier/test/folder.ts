@@ -5,10 +5,10 @@ import { toMeasurementText, toMinimumTcbTexts } from '@countersign/verify'
 import { onTestFinished } from 'vitest'
 import { type FakeIssue, issue } from '../../../packages/verify/test/issues.ts'
 
-/** The honest service: its receipt is what readers know. */
+/** The honest service. Readers know its receipt. */
 export const honest = await issue()
 
-/** Options that name every anchor of an issue by itself. */
+/** Options with every anchor of an issue. */
 export function toFlags({ anchors }: FakeIssue): string[] {
   return [
     ...anchors.measurements.flatMap((measurement) => ['--measurement', toMeasurementText(measurement)]),
@@ -21,7 +21,7 @@ export function toFlags({ anchors }: FakeIssue): string[] {
   ]
 }
 
-/** A new folder with these files; it goes with the test. */
+/** Creates a folder with these files. It's removed after the test. */
 export async function createFolder(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-verifier-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))

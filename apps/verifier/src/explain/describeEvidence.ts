@@ -53,7 +53,7 @@ export function describeQuote(quote: ParsedQuote): Line[] {
 }
 
 const QUOTE_WORDS = {
-  septVeDisable: 'SEPT_VE_DISABLE: a page that it has not accepted stops it, and raises no exception in it',
+  septVeDisable: 'SEPT_VE_DISABLE: access to an unaccepted page stops the TD instead of raising an exception',
   migratable: 'MIGRATABLE: may move to another host',
   serviceTd: 'bound to a service TD, which may move it to another host',
   pks: 'PKS: may use supervisor protection keys',
@@ -61,7 +61,7 @@ const QUOTE_WORDS = {
   lass: 'LASS: may use linear address space separation',
   perfmon: 'PERFMON: may use the performance counters',
   tpa: 'TPA: a trusted platform agent',
-  reservedBits: 'bits of the attributes or XFAM that have no meaning, or a required one that is missing',
+  reservedBits: 'reserved bits of the attributes or XFAM, or a required bit is missing',
 } as const satisfies Record<Exclude<keyof TdFlags, 'debug'>, string>
 
 function describeModule(teeTcbSvn: Uint8Array): string {
@@ -69,7 +69,7 @@ function describeModule(teeTcbSvn: Uint8Array): string {
   return `${id ?? 'TDX 1.0'}, SVN ${svn}`
 }
 
-/** TDX 1.5 also tells what runs now, where the module was updated beneath the TD. */
+/** TDX 1.5 also reports the current values, after a module update. */
 function describeModuleNow(teeTcbSvn: Uint8Array | undefined): Line[] {
   if (teeTcbSvn === undefined) return []
   return [
@@ -99,7 +99,7 @@ export function describeReport(report: ParsedReport): Line[] {
     ['version', report.version],
     ...describeFlags(readReportFlags(report), REPORT_WORDS),
     ['policy', toNumeral(policy)],
-    ['least firmware ABI', `${(policy >> 8n) & 0xffn}.${policy & 0xffn}`],
+    ['minimum firmware ABI', `${(policy >> 8n) & 0xffn}.${policy & 0xffn}`],
     ['VMPL', `${report.vmpl} (0 is the most privileged)`],
     ['guest SVN', report.guestSvn],
     ['signed by', report.signingKey === 'VCEK' ? 'VCEK, a key of the chip' : 'VLEK, a key of the cloud provider'],
@@ -128,8 +128,8 @@ const REPORT_WORDS = {
   migrationAgent: 'MIGRATE_MA: may have a migration agent, which can move it to another host',
   smt: 'SMT: may run where cores have two threads',
   singleSocket: 'SINGLE_SOCKET: runs on one socket only',
-  aliasCheckComplete: 'ALIAS_CHECK_COMPLETE: the firmware found no two addresses of one memory cell',
-  reservedBits: 'policy bits that have no meaning, or the required one is missing',
+  aliasCheckComplete: 'ALIAS_CHECK_COMPLETE: the firmware found no aliased memory addresses',
+  reservedBits: 'reserved policy bits, or the required bit is missing',
 } as const satisfies Record<Exclude<keyof ReportFlags, 'debug'>, string>
 
 function toNumeral(value: bigint): string {
@@ -141,7 +141,7 @@ function describeProcessor(cpuid: ParsedReport['cpuid'], product: SnpProduct | u
   return `${product ?? 'unknown'} (family ${cpuid.family}, model ${cpuid.model}, stepping ${cpuid.stepping})`
 }
 
-/** The layout depends on the product. Where the report does not name one, every possible reading is printed. */
+/** The layout depends on the product. If the report names none, every layout is printed. */
 function describeTcb(bytes: Uint8Array<ArrayBuffer>, product: SnpProduct | undefined): string {
   const hex = toHex(bytes)
   if (product !== undefined) return `${hex}: ${readTcb(bytes, product) ?? `not as ${product} writes it`}`
@@ -149,7 +149,7 @@ function describeTcb(bytes: Uint8Array<ArrayBuffer>, product: SnpProduct | undef
     const reading = readTcb(bytes, candidate)
     return reading === undefined ? [] : [`${reading} (as ${candidate === 'Milan' ? 'Milan or Genoa' : 'Turin'})`]
   })
-  return `${hex}: ${readings.join('; ') || 'not as any known product writes it'}`
+  return `${hex}: ${readings.join('; ') || 'not a known product’s layout'}`
 }
 
 function readTcb(bytes: Uint8Array<ArrayBuffer>, product: SnpProduct): string | undefined {

@@ -61,7 +61,7 @@ export function describeReceipt(receipt: AttestationReceiptV1, cid: string): Lin
   ]
 }
 
-/** A receipt of version 2, with those of its blocks that a CAR file has. */
+/** A receipt of version 2, with its blocks from a CAR file. */
 export function describeAttestation(receipt: AttestationReceiptV2, { bytes, blocks }: ReceiptFiles): Line[] {
   const { signer, coordinator, entropy } = receipt
   const { statement, inclusion } = signer
@@ -110,7 +110,7 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
   ]
 }
 
-/** The rules of a vault in words, where the block is there and is the one that is named. */
+/** Prints a vault's rules if the matching block is present. */
 function describeVault(
   { signer, policy, approvals = [] }: AttestationReceiptV2,
   block: Uint8Array | undefined,
@@ -126,7 +126,7 @@ function describeVault(
   ]
 }
 
-/** Where the proof says that the signature is. Whether it holds is for `verify` to say. */
+/** The log entry according to the proof. Only `verify` checks it. */
 function describeLog({ log }: AttestationReceiptV2): Line[] {
   if (log === undefined) return []
   return ['', ...describeOr('LOG', () => describeProof(log))]

@@ -7,7 +7,7 @@ type Bytes = Uint8Array<ArrayBuffer>
 /** A heading, or a name with its value. */
 export type Line = string | [name: string, value: string | number | boolean]
 
-/** Hex, but a row of zeros says less than that it is one. */
+/** Hex, or a note that all bytes are zero. */
 export function hexOrZero(bytes: Uint8Array): string {
   return isZero(bytes) ? `all zero (${bytes.length} bytes)` : toHex(bytes)
 }
@@ -16,19 +16,19 @@ export function toSeconds(time: Date): string {
   return time.toISOString().replace('.000Z', 'Z')
 }
 
-/** Under the same name, one below the other. */
+/** Several values under one name. */
 export function list(name: string, values: readonly string[]): Line[] {
   return values.length === 0 ? [[name, 'none']] : values.map((value, index) => [index === 0 ? name : '', value])
 }
 
-/** The flags that are set, in words. Debug is printed either way, since nothing else counts where it is on. */
+/** The flags that are set. Always prints debug, because it makes the others meaningless. */
 export function describeFlags<Flags extends Readonly<Record<string, boolean>> & { debug: boolean }>(
   flags: Flags,
   words: Readonly<Record<Exclude<keyof Flags & string, 'debug'>, string>>,
 ): Line[] {
   const set = Object.entries<string>(words).filter(([name]) => flags[name] === true)
   return [
-    ['debug', flags.debug ? 'YES: the host can look into it and change it' : 'no'],
+    ['debug', flags.debug ? 'YES: the host can read and change it' : 'no'],
     ...list(
       'other flags',
       set.map(([, text]) => text),
@@ -36,7 +36,7 @@ export function describeFlags<Flags extends Readonly<Record<string, boolean>> & 
   ]
 }
 
-/** A part of something may be anything; the rest is printed all the same. */
+/** Prints the rest even if one part is unreadable. */
 export function describeOr(heading: string, describe: () => Line[]): Line[] {
   try {
     return describe()
@@ -53,7 +53,7 @@ export function describeCertificates(certificates: readonly (readonly [name: str
       const commonName = /^CN=(.*)$/m.exec(subject)?.[1] ?? 'no name'
       return [name, `${commonName}, ${toSeconds(validFromDate)} to ${toSeconds(validToDate)}`]
     } catch {
-      return [name, `${der.length} bytes that are no certificate`]
+      return [name, `${der.length} bytes, not a certificate`]
     }
   })
 }

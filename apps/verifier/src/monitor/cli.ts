@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { runMonitor } from './runMonitor.ts'
 
-// A reader that has seen enough (`| head`) closes the pipe; that is no fault of ours.
+// A reader such as `head` may close the pipe early.
 process.stdout.on('error', () => {})
 
 const ending = new AbortController()

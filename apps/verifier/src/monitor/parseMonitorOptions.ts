@@ -53,30 +53,30 @@ const FLAGS = {
 const DEFAULT_INTERVAL_S = 60
 const MAX_ADDRESSES = 100
 
-/** Reads the command line; undefined where it asks for help. */
+/** Parses the command line. Returns undefined for help. */
 export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | undefined {
   const { values, positionals } = parseFlags(FLAGS, argv)
   if (values.help === true) {
     if (argv.length === 1) return undefined
-    throw invalid('nothing was looked at', '--help stands alone')
+    throw invalid('no wallet was checked', 'use --help without other arguments')
   }
   const addresses = [...new Set(positionals.map((text) => toAddressOption('an address', text)))]
-  if (addresses.length === 0) throw invalid('nothing to look at', 'name the address of a wallet, or see --help')
-  if (addresses.length > MAX_ADDRESSES) throw invalid('too many wallets', `at most ${MAX_ADDRESSES}`)
-  if (values.rpc === undefined) throw invalid('a node is needed', '--rpc')
-  if (values.interval !== undefined && values.follow !== true) throw invalid('--interval is for --follow', 'add it')
+  if (addresses.length === 0) throw invalid('missing wallet address', 'see --help')
+  if (addresses.length > MAX_ADDRESSES) throw invalid('too many wallets', `expected at most ${MAX_ADDRESSES}`)
+  if (values.rpc === undefined) throw invalid('missing option', '--rpc')
+  if (values.interval !== undefined && values.follow !== true) throw invalid('--interval requires --follow', 'add it')
   const [nonce, block] = [
     toNumber('--from-nonce', values['from-nonce']),
     toNumber('--from-block', values['from-block']),
   ]
-  if (nonce !== undefined && block !== undefined) throw invalid('--from-nonce and --from-block', 'give one of them')
+  if (nonce !== undefined && block !== undefined) throw invalid('--from-nonce and --from-block exclude each other', 'use one of them')
   if (nonce !== undefined && addresses.length > 1)
-    throw invalid('--from-nonce is of one wallet', 'look at one at a time')
+    throw invalid('--from-nonce supports only one wallet', 'check one wallet per run')
   const api = values.api === undefined ? undefined : toBaseUrl('--api', values.api)
   const log = values.log === undefined ? api : toBaseUrl('--log', values.log)
   const witnessUrls = [...new Set((values['witness-url'] ?? []).map(toWitnessUrl))]
   for (const name of ['witness-url', 'witness', 'state', 'max-log-entries', 'log-time'] as const) {
-    if (log === undefined && values[name] !== undefined) throw invalid(`--${name} is for a log`, 'add --log or --api')
+    if (log === undefined && values[name] !== undefined) throw invalid(`--${name} requires a log`, 'add --log or --api')
   }
   return {
     addresses,
@@ -101,9 +101,9 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
   }
 }
 
-/** A witness signs its answers. With https, nobody in between can suppress them unnoticed or see which log a reader asks about. */
+/** A witness signs its answers. https keeps others from suppressing them unnoticed and from seeing which log a reader asks about. */
 function toWitnessUrl(text: string): string {
   const url = toBaseUrl('--witness-url', text)
   if (isSafeUrl(url)) return url
-  throw invalid('--witness-url is not https', 'http is for this machine alone')
+  throw invalid('--witness-url requires https', 'http works only on this machine')
 }

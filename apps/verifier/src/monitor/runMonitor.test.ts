@@ -45,7 +45,7 @@ let told: { exitCode: number; looks: unknown[] }[]
 beforeEach(() => {
   network = createFakeNetwork(signed)
   node = createFakeNode({ wallet })
-  // The manifest's contract begins at block 7.
+  // The manifest's contract starts at block 7.
   node.rest(7)
   told = []
   network.blocks.set(toCid(signed.bytes), Uint8Array.from(signed.bytes))
@@ -61,7 +61,7 @@ beforeEach(() => {
   node.publish(signed)
 })
 
-/** `between` runs between two looks; with the last one the program is told to end. */
+/** Runs `between` two runs. Ends the program after the last one. */
 async function run(argv: readonly string[], between: readonly (() => void)[] = [], now = () => new Date(NOW)) {
   const folder = await createFolder({ 'release.json': JSON.stringify(toBothManifest()) })
   const output = { stdout: '', stderr: '' }
@@ -88,7 +88,7 @@ async function run(argv: readonly string[], between: readonly (() => void)[] = [
   return { exitCode, ...output }
 }
 
-/** Both services have the same machines, and other settings. */
+/** Both services have the same machines but different settings. */
 function toBothManifest() {
   const [one, other] = [toManifest(signed), toManifest(logged)]
   const configHashes = [...one.enclave.configHashes, ...other.enclave.configHashes]
@@ -97,15 +97,15 @@ function toBothManifest() {
 
 const options = ['--rpc', rpcUrl, '--ipfs', gatewayUrl, '--manifest', 'release.json', '--allow-mock']
 
-describe('one look', () => {
-  test('at an honest wallet ends with 0, and says what was not seen', async () => {
+describe('one run', () => {
+  test('returns 0 for an honest wallet and names the limits of the check', async () => {
     const { exitCode, stdout, stderr } = await run([wallet, ...options])
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(stdout).toContain('1 of 1 transaction has a proof; complete up to nonce 1.')
     expect(stdout).toContain('signed messages')
   })
 
-  test('at a key that is used elsewhere ends with 1, and the webhook has it', async () => {
+  test('returns 1 for a key that is used elsewhere and notifies the webhook', async () => {
     node.mine(foreign)
     const { exitCode, stdout } = await run([wallet, ...options, '--grace', '0', '--json', '--webhook', hook])
     expect(exitCode).toBe(1)
@@ -113,17 +113,17 @@ describe('one look', () => {
     expect(told).toMatchObject([{ exitCode: 1, looks: [{ address: wallet }] }])
   })
 
-  test('at a receipt that is still awaited ends with 3', async () => {
+  test('returns 3 for a pending receipt', async () => {
     node.mine(foreign)
     expect(await run([wallet, ...options])).toMatchObject({ exitCode: 3 })
   })
 
-  test('without the anchors is not complete', async () => {
+  test('is incomplete without anchors', async () => {
     const { exitCode } = await run([wallet, ...options.slice(0, 4), '--contract', `0x${'c0'.repeat(20)}`])
     expect(exitCode).toBe(3)
   })
 
-  test('at several wallets ends with the worst', async () => {
+  test('returns the worst code of several wallets', async () => {
     node.mine(foreign)
     node.lie = (method, [address]) => (method === 'eth_getTransactionCount' && address !== wallet ? '0x0' : undefined)
     const { exitCode, stdout } = await run([`0x${'11'.repeat(20)}`, wallet, ...options, '--grace', '0'])
@@ -131,7 +131,7 @@ describe('one look', () => {
     expect(stdout).toContain('There is no transaction yet')
   })
 
-  test('at a node that does not answer ends with 3, and names its host alone', async () => {
+  test('returns 3 if the node fails, and names only its host', async () => {
     network.routes.unshift([rpcUrl, () => new Response(null, { status: 503 })])
     const { exitCode, stderr } = await run([wallet, '--rpc', `${rpcUrl}/secret`, ...options.slice(2)])
     expect(exitCode).toBe(3)
@@ -139,7 +139,7 @@ describe('one look', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  test('says when the webhook did not take it, and keeps its code', async () => {
+  test('reports a failed webhook and keeps its code', async () => {
     node.mine(foreign)
     network.routes.unshift([hook, () => new Response(null, { status: 500 })])
     const { exitCode, stderr } = await run([wallet, ...options, '--grace', '0', '--webhook', hook])
@@ -149,8 +149,8 @@ describe('one look', () => {
   })
 })
 
-describe('following', () => {
-  test('says only what has changed, and tells the webhook of the alarm once', async () => {
+describe('--follow', () => {
+  test('prints only changes and notifies the webhook once', async () => {
     const nothing = () => {}
     const { exitCode, stdout } = await run(
       [wallet, ...options, '--follow', '--grace', '0', '--json', '--webhook', hook],
@@ -161,14 +161,14 @@ describe('following', () => {
     expect(told.map(({ exitCode: code }) => code)).toEqual([1])
   })
 
-  test('goes on when the node does not answer for a while', async () => {
+  test('continues while the node is down', async () => {
     const away: FakeNetwork['routes'][number] = [rpcUrl, () => new Response(null, { status: 503 })]
     const { exitCode, stdout, stderr } = await run(
       [wallet, ...options, '--follow', '--webhook', hook],
       [() => void network.routes.unshift(away), () => void network.routes.shift()],
     )
     expect(exitCode).toBe(0)
-    expect(stderr).toContain('nothing was looked at')
+    expect(stderr).toContain('not checked')
     expect(stdout.match(/complete up to nonce 1/g)).toHaveLength(2)
     expect(told.map(({ exitCode: code }) => code)).toEqual([3, 0])
   })
@@ -177,7 +177,7 @@ describe('following', () => {
   test.each([
     ['a node that lags', ['--from-nonce', '1', ...options], {}, { eth_getTransactionCount: '0x0' }, /this many nonces/],
     ['a first receipt', withoutGateway, { eth_getTransactionCount: '0x0', eth_getLogs: [] }, {}, /needs a gateway/],
-  ])('goes on after %s that its arguments do not fit, and tells the webhook', async (_, argv, first, then, fault) => {
+  ])('continues after %s makes its arguments invalid, and notifies the webhook', async (_, argv, first, then, fault) => {
     const answers: Record<string, unknown>[] = [first, then]
     node.lie = (method) => answers[0]?.[method]
     const looks = await run([wallet, ...argv, '--follow', '--webhook', hook], [() => void answers.shift()])
@@ -216,7 +216,7 @@ describe('with a log', () => {
   })
   const withLog = [wallet, ...options, '--log', apiBaseUrl]
 
-  test('says up to which size it is complete', async () => {
+  test('states the complete tree size', async () => {
     const { exitCode, stdout } = await run(withLog)
     expect(exitCode).toBe(0)
     expect(stdout).toContain('1 of 1 transaction has a proof; complete up to size 2 and nonce 1.')
@@ -241,7 +241,7 @@ describe('with a log', () => {
     ],
     ['a log that withholds', 3, () => void log.gone.add('tile/entries/000.p/2')],
   ]
-  test.each(planted)('%s ends with %i, and the webhook has it', async (_, expected, plant) => {
+  test.each(planted)('%s returns %i and notifies the webhook', async (_, expected, plant) => {
     network.routes.push([
       hook,
       (_url, { body }) => {
@@ -256,7 +256,7 @@ describe('with a log', () => {
     expect(told).toMatchObject([{ exitCode: expected, looks: [{ address: wallet }] }])
   })
 
-  test('keeps what it saw, and finds a second history by it in the next run', async () => {
+  test('stores what it saw and detects a second history in the next run', async () => {
     const folder = await createFolder({})
     const state = ['--state', `${folder}/state.json`]
     expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 0, stderr: '' })
@@ -273,7 +273,7 @@ describe('with a log', () => {
   })
 
   test.each(['', '{', '{"version":"countersign-monitor/1","hash":"","logs":[]}'])(
-    'a damaged state is no first run: %s',
+    'rejects a damaged state: %s',
     async (text) => {
       const folder = await createFolder({ 'state.json': text })
       const { exitCode, stderr } = await run([...withLog, '--state', `${folder}/state.json`])
@@ -283,10 +283,10 @@ describe('with a log', () => {
     },
   )
 
-  test('a state at which the disk fails is no first run, and is not replaced', async () => {
+  test('rejects an unreadable state and does not replace it', async () => {
     const folder = await createFolder({})
     const path = `${folder}/state.json`
-    // A link to itself fails as a disk does: the system answers, and not that there is no file.
+    // A link to itself fails like a disk: with an error other than a missing file.
     await symlink(path, path)
     const { exitCode, stdout, stderr } = await run([...withLog, '--state', path])
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' })
@@ -294,7 +294,7 @@ describe('with a log', () => {
     expect(await readlink(path)).toBe(path)
   })
 
-  test('a state that cannot be written is said, and hides no alarm', async () => {
+  test('reports a state that can’t be written, and still raises the alarm', async () => {
     const state = ['--state', '/nowhere/state.json']
     const { exitCode, stdout, stderr } = await run([...withLog, ...state, '--json'])
     expect({ exitCode, stderr }).toEqual({ exitCode: 3, stderr: expect.stringContaining('file_unwritable') })
@@ -303,14 +303,14 @@ describe('with a log', () => {
     expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 4 })
   })
 
-  test('reads no more of a log than it is told to', async () => {
+  test('reads at most --max-log-entries', async () => {
     expect(await run([...withLog, '--max-log-entries', '2'])).toMatchObject({ exitCode: 0 })
     const { exitCode, stdout } = await run([...withLog, '--max-log-entries', '1'])
     expect(exitCode).toBe(3)
     expect(stdout).toContain('could not be read: 2 entries are unread, and one run reads at most 1')
   })
 
-  test('says what the chain shows when the time for logs is over', async () => {
+  test('reports the chain’s result when --log-time is over', async () => {
     node.mine(foreign)
     node.rest(60)
     const { exitCode, stdout } = await run([...withLog, '--log-time', '0'])
@@ -319,14 +319,14 @@ describe('with a log', () => {
     expect(stdout).toContain('Nonce 1 was used without a receipt')
   })
 
-  test('follows without being told of each new entry of others', async () => {
+  test('prints nothing for other wallets’ new entries', async () => {
     const others = () => void log.append({ ...signature('77'), keyId: '77'.repeat(16) } as LogEntry)
     const { exitCode, stdout } = await run([...withLog, '--follow', '--json'], [others, others, others])
     expect(exitCode).toBe(0)
     expect(stdout.trim().split('\n')).toHaveLength(1)
   })
 
-  test('goes on with the other wallets, and looks again, where this program fails at one', async () => {
+  test('continues with other wallets after an internal error', async () => {
     const other = `0x${'11'.repeat(20)}`
     node.lie = (method, [address]) => (method === 'eth_getTransactionCount' && address === other ? '0x0' : undefined)
     // The first wallet is the first to ask.
@@ -337,7 +337,7 @@ describe('with a log', () => {
       return now
     }
     const looks = await run([wallet, other, ...withLog.slice(1), '--follow'], [() => {}], readClock)
-    expect(looks.stderr).toContain(`${wallet}: nothing was looked at: internal error`)
+    expect(looks.stderr).toContain(`${wallet}: not checked: internal error`)
     expect(looks.stderr).toContain('RangeError: no such time')
     expect(looks.stdout.match(/There is no transaction yet/g)).toHaveLength(2)
     expect(looks.stdout.match(/complete up to size 2 and nonce 1/g)).toHaveLength(1)
@@ -347,7 +347,7 @@ describe('with a log', () => {
     expect(await run(withLog, [], readClock)).toMatchObject({ exitCode: 3 })
   })
 
-  test('asks witnesses past the service', async () => {
+  test('asks witnesses directly', async () => {
     for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
       const ahead = Object.assign(fork([...history.entries, signature('5e')]), { cosigners: [] })
       network.routes.push([url, (asked) => answerAsWitness(asked, { place, logs: [ahead], at: now })])
@@ -360,7 +360,7 @@ describe('with a log', () => {
   })
 })
 
-describe('bad input ends with 2', () => {
+describe('returns 2 for bad input', () => {
   test.each([
     ['no wallet', ['--rpc', rpcUrl]],
     ['no node', [wallet]],
@@ -394,7 +394,7 @@ describe('bad input ends with 2', () => {
     expect(stderr).toContain('[invalid_arguments]')
   })
 
-  test('a manifest that is not there', async () => {
+  test('rejects a missing manifest', async () => {
     const { exitCode, stderr } = await run([wallet, '--rpc', rpcUrl, '--manifest', '/nowhere.json'])
     expect(exitCode).toBe(2)
     expect(stderr).toContain('[file_unreadable]')

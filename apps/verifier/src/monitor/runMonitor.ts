@@ -24,7 +24,7 @@ export type MonitorCliDeps = FetchDeps & {
   now: () => Date
   writeOut: (text: string) => void
   writeError: (text: string) => void
-  /** Resolves after so long; false where the program is to end. */
+  /** Resolves after the delay. False if the program should end. */
   wait: (ms: number) => Promise<boolean>
 }
 
@@ -33,13 +33,13 @@ const BAD_INPUT = 2
 
 type Failure = { code: string; message: string }
 
-/** What one look at a wallet came to. */
+/** The result of checking one wallet once. */
 type Look = { address: string } & ({ report: MonitorReport } | { error: Failure })
 
-/** The reports of one round, as `--json` prints them and the webhook receives them. `error` is set if the state could not be written. */
+/** The results of one run, as `--json` prints them and the webhook receives them. `error` is set if the state couldn't be written. */
 type Turn = { looks: readonly Look[]; exitCode: number; error?: Failure }
 
-/** The whole program, but for the process around it: its exit code. It never throws. */
+/** Runs the whole program except for its process and returns the exit code. Never throws. */
 export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]): Promise<number> {
   const isJson = argv.includes('--json')
   try {
@@ -73,20 +73,20 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
       try {
         looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs, logTime }, request) })
       } catch (error) {
-        // Later it is a node that lags, or the first receipt of a wallet, that the arguments do not fit.
+        // In later runs, arguments can become invalid because a node lags or because the wallet got its first receipt.
         const isFirst = shown === ''
         if (isFirst && error instanceof VerifierError && error.code === 'invalid_arguments') throw error
-        // Even an error of ours: what somebody published for one wallet must not end the looks at the others.
+        // Even an internal error: what someone published for one wallet must not stop the others.
         looks.push({ address, error: describeError(error) })
       }
     }
-    // Before the report, which has to include a failed write.
+    // Before the report, which includes a failed write.
     const turn = toTurn(looks, await keepState(options.stateFile, logs))
     const news = toNews(turn)
     if (news !== shown) show(deps, turn, { isJson })
     shown = news
     const { exitCode } = turn
-    // The webhook gets reports that are not complete, and then every change until all are complete again.
+    // The webhook gets incomplete reports, then every change until all are complete again.
     const isTold = told === '' ? exitCode === COMPLETE : told === news
     if (options.webhook !== undefined && !isTold && (await postWebhook(deps, options.webhook, turn))) {
       told = exitCode === COMPLETE ? '' : news
@@ -95,7 +95,7 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
   }
 }
 
-/** Why the state could not be written; undefined if it was. */
+/** Returns the error if the state couldn't be written. */
 async function keepState(path: string | undefined, logs: LogsMemory): Promise<Failure | undefined> {
   try {
     await writeState(path, logs)
@@ -105,14 +105,14 @@ async function keepState(path: string | undefined, logs: LogsMemory): Promise<Fa
   }
 }
 
-/** The exit code is that of the worst look. */
+/** The worst exit code of all wallets. */
 function toTurn(looks: readonly Look[], error: Failure | undefined): Turn {
   const found = looks.map((look) => ('report' in look ? look.report.conclusion : 'incomplete'))
   const worst = findWorst(error === undefined ? found : [...found, 'incomplete']) ?? 'incomplete'
   return { looks, exitCode: monitorVerdicts[worst].exitCode, ...(error === undefined ? {} : { error }) }
 }
 
-/** All but what changes with every block and cosignature. */
+/** Leaves out what changes with every block and cosignature. */
 function toNews({ looks, error }: Turn): string {
   const news = looks.map((look) => {
     if (!('report' in look)) return look
@@ -128,7 +128,7 @@ function show({ writeOut, writeError }: MonitorCliDeps, turn: Turn, { isJson }: 
   if (isJson) return writeOut(toJsonLine(turn))
   for (const look of looks) {
     if ('error' in look) {
-      writeError(toLine(`${look.address}: nothing was looked at: ${look.error.message} [${look.error.code}]`))
+      writeError(toLine(`${look.address}: not checked: ${look.error.message} [${look.error.code}]`))
       continue
     }
     const { report } = look
@@ -144,7 +144,10 @@ function show({ writeOut, writeError }: MonitorCliDeps, turn: Turn, { isJson }: 
   }
 }
 
-/** Whether it was taken; where not, that is said, and the next look tries again. Only the host is named: the path is often a secret. */
+/**
+ * Returns whether the webhook accepted the report. Otherwise prints an error, and the next run tries again. Prints only the host, because
+ * the path is often secret.
+ */
 async function postWebhook(deps: MonitorCliDeps, url: string, turn: Turn): Promise<boolean> {
   const body = JSON.stringify(turn)
   const headers = { 'content-type': 'application/json' }
@@ -157,12 +160,12 @@ async function postWebhook(deps: MonitorCliDeps, url: string, turn: Turn): Promi
     if (!ok) deps.writeError(toLine(`the webhook at ${new URL(url).host} returned ${status}`))
     return ok
   } catch {
-    deps.writeError(toLine(`the webhook at ${new URL(url).host} could not be reached`))
+    deps.writeError(toLine(`the webhook at ${new URL(url).host} is unreachable`))
     return false
   }
 }
 
-/** One line for each look. In JSON only the indentation has line feeds. */
+/** One line per run. In JSON, only indentation contains line feeds. */
 function toJsonLine(value: unknown): string {
   return `${toPrintableJson(value).replace(/\n */g, ' ')}\n`
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createFolder } from '../../test/folder.ts'
 import { writeState } from '../files.ts'
 
-test('a state that could not be read back is not written, and the old one stays', async () => {
+test('does not write a state that is too large to read back', async () => {
   const folder = await createFolder({ 'state.json': 'old' })
   await expect(writeState(`${folder}/state.json`, createLogsMemory(), { maxBytes: 100 })).rejects.toMatchObject({
     code: 'file_unwritable',

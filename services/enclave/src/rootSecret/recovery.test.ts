@@ -54,7 +54,7 @@ describe('recovery', () => {
     expect((await call(app, '/other', {})).status).toBe(404)
     expect((await call(app, rootSecretPaths.share, {}, 'GET')).status).toBe(405)
     expect(await submit(folder, app, { peer, pair: custodians[2] })).toContain(
-      'The enclave answered that it has your share: 1 of 2.',
+      'The enclave reports that it has your share: 1 of 2.',
     )
     expect(peer.secrets).toEqual([])
     await submit(folder, app, { peer, pair: custodians[0] })
