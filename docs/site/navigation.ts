@@ -24,6 +24,7 @@ const GROUPS: readonly [title: string, lead: string, files: readonly string[]][]
       'monitoring-and-runbooks',
       'log-and-witness',
       'scaling-and-failover',
+      'web-app',
     ].map((name) => `docs/run/${name}.md`),
   ],
   [
