@@ -82,7 +82,8 @@ export function parseCommand(parameters: string[]): Command {
     return { kind: 'check', ...files, ...(key === undefined ? {} : { key }), ...(enclave ? { enclave } : {}) }
   }
   if (!key) return fault('submit requires --key')
-  if (!configHash || !/^[0-9a-f]{64}$/.test(configHash)) return fault('submit requires --config-hash with 32 bytes of hex')
+  if (!configHash || !/^[0-9a-f]{64}$/.test(configHash))
+    return fault('submit requires --config-hash with 32 bytes of hex')
   return { kind: 'submit', ...files, key, enclave: enclave ?? '', configHash }
 }
 

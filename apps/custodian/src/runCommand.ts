@@ -56,7 +56,8 @@ export async function runCommand(deps: CustodianDeps, command: Of<'keygen' | 'ch
     deps.print(`Public key for the policy: ${toHex(publicKey)}`)
     return
   }
-  if (command.isMock) deps.print('MOCK: this is a drill with simulated hardware. It proves nothing about real hardware.')
+  if (command.isMock)
+    deps.print('MOCK: this is a drill with simulated hardware. It proves nothing about real hardware.')
   if (command.kind === 'check') await check(deps, command)
   else await submit(deps, command)
 }
@@ -160,7 +161,9 @@ async function verifyEnclave(deps: CustodianDeps, command: Request, verified: Ve
     throw new CustodianError('the enclave has a different root secret policy')
   }
   if ((evidence.config.quoteSource === 'mock') !== command.isMock) {
-    throw new CustodianError(`wrong quote source: expected ${command.isMock ? 'simulated' : 'real'} hardware, got ${evidence.config.quoteSource}`)
+    throw new CustodianError(
+      `wrong quote source: expected ${command.isMock ? 'simulated' : 'real'} hardware, got ${evidence.config.quoteSource}`,
+    )
   }
   if (answer.backupHash !== nameBackup(backup)) throw new CustodianError('the enclave has a different backup')
   const publicKey = fromHex(answer.publicKey)

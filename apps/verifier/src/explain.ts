@@ -54,7 +54,8 @@ function describe(bytes: Bytes): Line[] {
   if (text.startsWith('{')) return describeJson(trimWhiteSpace(bytes), text)
   if (text.startsWith('-----BEGIN ')) throw unrecognised('explain does not support PEM certificates')
   const hex = /^(?:0x)?((?:[0-9a-f]{2})+)$/i.exec(text)?.[1]
-  if (hex === undefined && /^[a-z0-9+/\s]{100,}=*$/i.test(text)) throw unrecognised('this looks like base64: decode it first')
+  if (hex === undefined && /^[a-z0-9+/\s]{100,}=*$/i.test(text))
+    throw unrecognised('this looks like base64: decode it first')
   return describeEvidence(hex === undefined ? bytes : fromHex(hex.toLowerCase()))
 }
 
@@ -69,7 +70,8 @@ function describeJson(bytes: Bytes, text: string): Line[] {
   const { tcb_info: tcbInfo, version } = value as { tcb_info?: unknown; version?: unknown }
   if (tcbInfo !== undefined) return describeCollateralFile(parseCollateral(text), toCid(bytes))
   const kind = typeof version === 'string' ? version : ''
-  if (kind.startsWith('countersign-manifest/')) throw unrecognised('this is a manifest: pass it to verify with --manifest')
+  if (kind.startsWith('countersign-manifest/'))
+    throw unrecognised('this is a manifest: pass it to verify with --manifest')
   if (!kind.startsWith('countersign-attestation/') || bytes.length > MAX_RECEIPT_BYTES) {
     throw unrecognised('JSON, but neither a receipt nor collateral')
   }

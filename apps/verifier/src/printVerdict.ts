@@ -212,7 +212,8 @@ function helpWithTime({ timeBound, isEventMissing, proof }: CliOutcome): string 
   if (timeBound === 'late') {
     return 'To accept this delay, add --maximum-event-delay SECONDS.'
   }
-  if (!isEventMissing) return 'To check the chain, add a node with --rpc, and the contract with --contract or --manifest.'
+  if (!isEventMissing)
+    return 'To check the chain, add a node with --rpc, and the contract with --contract or --manifest.'
   const isGivenUp = proof !== undefined && isTerminalProofStatus(proof.status)
   return isGivenUp
     ? 'Publishing failed, so there will be no event.'

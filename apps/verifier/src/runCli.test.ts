@@ -96,7 +96,8 @@ describe('help', () => {
     expect(await run(...argv)).toEqual({
       exitCode: 4,
       stdout: HELP,
-      stderr: 'countersign-verifier: nothing was verified: use --help and --version without other arguments [invalid_arguments]\n',
+      stderr:
+        'countersign-verifier: nothing was verified: use --help and --version without other arguments [invalid_arguments]\n',
     })
   })
 

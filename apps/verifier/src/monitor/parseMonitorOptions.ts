@@ -69,7 +69,8 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
     toNumber('--from-nonce', values['from-nonce']),
     toNumber('--from-block', values['from-block']),
   ]
-  if (nonce !== undefined && block !== undefined) throw invalid('--from-nonce and --from-block exclude each other', 'use one of them')
+  if (nonce !== undefined && block !== undefined)
+    throw invalid('--from-nonce and --from-block exclude each other', 'use one of them')
   if (nonce !== undefined && addresses.length > 1)
     throw invalid('--from-nonce supports only one wallet', 'check one wallet per run')
   const api = values.api === undefined ? undefined : toBaseUrl('--api', values.api)

@@ -177,13 +177,16 @@ describe('--follow', () => {
   test.each([
     ['a node that lags', ['--from-nonce', '1', ...options], {}, { eth_getTransactionCount: '0x0' }, /this many nonces/],
     ['a first receipt', withoutGateway, { eth_getTransactionCount: '0x0', eth_getLogs: [] }, {}, /needs a gateway/],
-  ])('continues after %s makes its arguments invalid, and notifies the webhook', async (_, argv, first, then, fault) => {
-    const answers: Record<string, unknown>[] = [first, then]
-    node.lie = (method) => answers[0]?.[method]
-    const looks = await run([wallet, ...argv, '--follow', '--webhook', hook], [() => void answers.shift()])
-    expect(looks).toMatchObject({ exitCode: 3, stderr: expect.stringMatching(fault) })
-    expect(new Set(told.map(({ exitCode: code }) => code))).toEqual(new Set([3]))
-  })
+  ])(
+    'continues after %s makes its arguments invalid, and notifies the webhook',
+    async (_, argv, first, then, fault) => {
+      const answers: Record<string, unknown>[] = [first, then]
+      node.lie = (method) => answers[0]?.[method]
+      const looks = await run([wallet, ...argv, '--follow', '--webhook', hook], [() => void answers.shift()])
+      expect(looks).toMatchObject({ exitCode: 3, stderr: expect.stringMatching(fault) })
+      expect(new Set(told.map(({ exitCode: code }) => code))).toEqual(new Set([3]))
+    },
+  )
 })
 
 describe('with a log', () => {

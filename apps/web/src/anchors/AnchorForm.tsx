@@ -16,9 +16,9 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
   const [isOwn, setOwn] = useState(source === 'visitor')
   const name = useId()
 
-  function takeOperators() {
+  function selectOperator() {
     setOwn(false)
-    anchors.chooseOperators()
+    anchors.selectOperator()
   }
 
   return (
@@ -39,7 +39,7 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
       <fieldset className="anchor-choice">
         <legend>Anchors</legend>
         <label>
-          <input type="radio" name={name} checked={!isOwn} onChange={takeOperators} />
+          <input type="radio" name={name} checked={!isOwn} onChange={selectOperator} />
           <span>
             The operator’s, from this site’s <code>config.json</code>
             {hasAnchors(operator.trust) ? '' : ' (none set)'}
@@ -51,7 +51,7 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
         </label>
       </fieldset>
       {isOwn ? (
-        <OwnAnchors operator={operator.trust} onUse={anchors.chooseOwn} />
+        <OwnAnchors operator={operator.trust} onUse={anchors.selectOwn} />
       ) : (
         <TrustList trust={operator.trust} />
       )}

@@ -103,8 +103,8 @@ export type Anchors = {
   trust: Trust
   /** Whether chain queries go to the operator's node. */
   isOperatorNode: boolean
-  chooseOperators(): void
-  chooseOwn(trust: Trust): void
+  selectOperator(): void
+  selectOwn(trust: Trust): void
 }
 
 /** Returns the anchors in use. The visitor's anchors replace the operator's: if they were added, they could only make verdicts weaker. */
@@ -117,8 +117,8 @@ export function useAnchors(config: WebConfig): Anchors {
     source: own === undefined ? 'operator' : 'visitor',
     trust,
     isOperatorNode: findContract(trust) !== undefined && trust.node?.rpcUrl === operator.trust.node?.rpcUrl,
-    chooseOperators: () => setOwn(undefined),
-    chooseOwn: setOwn,
+    selectOperator: () => setOwn(undefined),
+    selectOwn: setOwn,
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Hex, TransactionSummary } from '@countersign/sdk'
 import { useMemo } from 'react'
 import { useCoin } from '../config.ts'
-import type { IncomingFault, Looked } from '../incoming/payment.ts'
+import type { IncomingFault, SearchedRange } from '../incoming/payment.ts'
 import type { IncomingPayments } from '../incoming/useIncoming.ts'
 import { Button } from '../ui/Button.tsx'
 import { ListCard } from '../ui/ListCard.tsx'
@@ -76,14 +76,14 @@ function IncomingNote({ incoming }: { incoming: IncomingPayments }) {
   const { ether, tokens, retry } = incoming
   const coin = useCoin()
   const hasFault = typeof ether === 'string' || typeof tokens === 'string'
-  const isOne = tokens === null || sentenceOf(ether) === sentenceOf(tokens)
+  const isOne = tokens === null || describeSearch(ether) === describeSearch(tokens)
   return (
     <div className="fine-print incoming-note">
       <p>
         {isOne ? 'Incoming payments: ' : `Incoming ${coin}: `}
-        {sentenceOf(ether)}
+        {describeSearch(ether)}
       </p>
-      {isOne ? null : <p>Incoming tokens: {sentenceOf(tokens)}</p>}
+      {isOne ? null : <p>Incoming tokens: {describeSearch(tokens)}</p>}
       {hasFault ? (
         <Button look="small" onClick={retry}>
           Search again
@@ -98,10 +98,10 @@ const FAULTS: Record<IncomingFault, string> = {
   unreachable: 'some may be missing, because the node isn’t responding.',
 }
 
-function sentenceOf(looked: Looked | IncomingFault | null): string {
-  if (looked === null) return 'searching recent blocks…'
-  if (typeof looked === 'string') return FAULTS[looked]
-  const { fromBlock, since } = looked
+function describeSearch(searched: SearchedRange | IncomingFault | null): string {
+  if (searched === null) return 'searching recent blocks…'
+  if (typeof searched === 'string') return FAULTS[searched]
+  const { fromBlock, since } = searched
   if (fromBlock === 0n) return 'searched the whole chain.'
   return `searched since ${toDateTime(since)} (block ${fromBlock}).`
 }

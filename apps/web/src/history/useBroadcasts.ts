@@ -21,7 +21,7 @@ export function useBroadcasts(transactions: readonly TransactionSummary[], from:
         const isAsked = transaction.kind === undefined && transaction.chainId === chainId
         const before = known.current.get(slug)
         const isForgotten = before === 'unknown' && Date.now() - Date.parse(transaction.createdAt) > FORGOTTEN_AFTER_MS
-        if (!isAsked || isForgotten || isSettled(before)) continue
+        if (!isAsked || isForgotten || isFinal(before)) continue
         const broadcast = await readBroadcast(client.publicClient, {
           from: transaction.walletAddress ?? from,
           transaction,
@@ -69,6 +69,6 @@ async function readOutcome(chain: Chain, txHash: Hex): Promise<'included' | 'rev
   return receipt.status === '0x0' ? 'reverted' : 'included'
 }
 
-function isSettled(broadcast: Broadcast | undefined): boolean {
+function isFinal(broadcast: Broadcast | undefined): boolean {
   return broadcast === 'included' || broadcast === 'reverted'
 }

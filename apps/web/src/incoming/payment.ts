@@ -28,16 +28,16 @@ export function toTime(timestamp: bigint): string {
 }
 
 /** The searched range: blocks after `fromBlock`. Blocks after `toBlock` are searched again, because they may still be replaced. */
-export type Looked = { fromBlock: bigint; toBlock: bigint /** ISO 8601, of `fromBlock`. */; since: string }
+export type SearchedRange = { fromBlock: bigint; toBlock: bigint /** ISO 8601, of `fromBlock`. */; since: string }
 
 /** `refused`: the node rejects the query. `unreachable`: the node doesn't respond. */
 export type IncomingFault = 'refused' | 'unreachable'
 
 export type IncomingState = {
   payments: readonly Incoming[]
-  ether: Looked | IncomingFault | null
+  ether: SearchedRange | IncomingFault | null
   /** Also null without tokens. */
-  tokens: Looked | IncomingFault | null
+  tokens: SearchedRange | IncomingFault | null
 }
 
-export const NOTHING_LOOKED_AT: IncomingState = { payments: [], ether: null, tokens: null }
+export const NOTHING_SEARCHED: IncomingState = { payments: [], ether: null, tokens: null }

@@ -9,7 +9,7 @@ export type ScanParameters = { address: Hex; fromBlock: bigint; toBlock: bigint;
 type State = { balance: bigint; nonce: number }
 
 /** Maximum number of queries for one account at one block. An idle account needs four, whatever the range. */
-const MAX_QUESTIONS = 120
+const MAX_QUERIES = 120
 
 /**
  * Finds ether payments by bisection: if balance and nonce are equal at two blocks, the blocks between have no payments and aren't read.
@@ -20,13 +20,13 @@ export async function scanBalance(chain: BalanceChain, parameters: ScanParameter
   const states = new Map<bigint, State>()
   const payments: Incoming[] = []
   let reached = toBlock
-  let questions = 0
+  let queries = 0
 
   async function read(blockNumber: bigint): Promise<State> {
     const known = states.get(blockNumber)
     if (known !== undefined) return known
     signal.throwIfAborted()
-    questions += 2
+    queries += 2
     const [balance, nonce] = await Promise.all([
       chain.getBalance({ address, blockNumber }),
       chain.getTransactionCount({ address, blockNumber }),
@@ -35,24 +35,24 @@ export async function scanBalance(chain: BalanceChain, parameters: ScanParameter
     return { balance, nonce }
   }
 
-  async function look(low: bigint, high: bigint): Promise<void> {
-    if (questions >= MAX_QUESTIONS) return
+  async function bisect(low: bigint, high: bigint): Promise<void> {
+    if (queries >= MAX_QUERIES) return
     const [before, after] = [await read(low), await read(high)]
     const isSame = before.balance === after.balance && before.nonce === after.nonce
     if (!isSame && high - low > 1n) {
       const middle = (low + high) / 2n
-      await look(middle, high)
-      return look(low, middle)
+      await bisect(middle, high)
+      return bisect(low, middle)
     }
     if (!isSame) {
       signal.throwIfAborted()
-      questions += 1
+      queries += 1
       payments.push(...(await readBlock(chain, { address, blockNumber: high, gain: after.balance - before.balance })))
     }
     reached = low
   }
 
-  if (fromBlock < toBlock) await look(fromBlock, toBlock)
+  if (fromBlock < toBlock) await bisect(fromBlock, toBlock)
   return { payments, fromBlock: reached }
 }
 

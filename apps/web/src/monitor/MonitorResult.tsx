@@ -18,11 +18,11 @@ import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
 
 type State =
-  | { phase: 'looking'; judged: number; of: number }
+  | { phase: 'running'; judged: number; of: number }
   | { phase: 'done'; report: MonitorReport }
   | { phase: 'failed'; message: string }
 
-const LOOKING: State = { phase: 'looking', judged: 0, of: 0 }
+const RUNNING: State = { phase: 'running', judged: 0, of: 0 }
 
 const TONES = { alarm: 'bad', 'not-listed': 'warning', gap: 'warning', complete: 'good' } as const
 
@@ -32,7 +32,7 @@ export function MonitorResult({ address }: { address: Hex }) {
   const [memory] = useState(createMonitorMemory)
   const [logs] = useState(createLogsMemory)
   const [turn, setTurn] = useState(0)
-  const [state, setState] = useState<State>(LOOKING)
+  const [state, setState] = useState<State>(RUNNING)
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new turn looks again
   useEffect(() => {
@@ -40,9 +40,9 @@ export function MonitorResult({ address }: { address: Hex }) {
     const set = (next: State) => {
       if (isCurrent) setState(next)
     }
-    set(LOOKING)
+    set(RUNNING)
     const onProgress = ({ checked, of }: { checked: number; of: number }) =>
-      set({ phase: 'looking', judged: checked, of })
+      set({ phase: 'running', judged: checked, of })
     checkWallet({ config, memory, logs, onProgress }, address).then(
       (report) => set({ phase: 'done', report }),
       (error) => set({ phase: 'failed', message: describeError(error).message }),
@@ -54,7 +54,7 @@ export function MonitorResult({ address }: { address: Hex }) {
 
   return (
     <>
-      {state.phase === 'looking' ? (
+      {state.phase === 'running' ? (
         <p role="status">
           {state.of === 0 ? 'Searching the chain…' : `Checking receipts: ${state.judged} of ${state.of}`}
         </p>
@@ -65,7 +65,7 @@ export function MonitorResult({ address }: { address: Hex }) {
         </Notice>
       ) : null}
       {state.phase === 'done' ? <ReportView report={state.report} /> : null}
-      {state.phase === 'looking' ? null : (
+      {state.phase === 'running' ? null : (
         <Button look="small" onClick={() => setTurn((before) => before + 1)}>
           Check again
         </Button>

@@ -5,9 +5,9 @@ import { useMemo, useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { type Anchors, toVerifyRequest, useAnchors } from '../anchors/trust.ts'
 import { useConfig, type WebConfig } from '../config.ts'
+import { EvidenceDownloads } from '../report/EvidenceDownloads.tsx'
 import { toProofFailureWords } from '../report/failureWords.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
-import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
 import { FailureNotice, VerificationReport } from '../report/VerificationReport.tsx'
 import { Button } from '../ui/Button.tsx'
@@ -15,7 +15,7 @@ import { CopyButton } from '../ui/CopyButton.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { useVerification } from '../worker/useVerification.ts'
 import { ProofLinks } from './ProofLinks.tsx'
-import { ServiceWord } from './ServiceWord.tsx'
+import { ServiceClaims } from './ServiceClaims.tsx'
 import { useProof } from './useProof.ts'
 
 /** `/proof/:slug`: shows a proof's status and verifies it in the visitor's browser. */
@@ -65,11 +65,11 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
         <ShareLink url={`${window.location.origin}/proof/${proof.slug}`} />
       </VerificationReport>
       <div className="folds">
-        {outcome === undefined ? null : <KeepEvidence outcome={outcome} />}
+        {outcome === undefined ? null : <EvidenceDownloads outcome={outcome} />}
         <ProofLinks proof={proof} config={config} />
         <AnchorForm anchors={anchors} />
         <IndependentCheck subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }} anchors={anchors} />
-        <ServiceWord proof={proof} state={state} isPolling={isPolling} />
+        <ServiceClaims proof={proof} state={state} isPolling={isPolling} />
       </div>
     </>
   )

@@ -1,6 +1,6 @@
 import { proofStatuses } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { toStages } from './ServiceWord.tsx'
+import { toStages } from './ServiceClaims.tsx'
 
 test('shows the stages of each status (specification §3)', () => {
   const pictures = Object.fromEntries(

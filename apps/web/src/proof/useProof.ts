@@ -40,7 +40,7 @@ export function useProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: strin
         error = cause instanceof VerifierError ? cause : new VerifierError('fetch_failed', String(cause), { cause })
       }
       if (!isCurrent) return
-      const isPolling = error === undefined ? !isSettled(proof) : !isFinal(error)
+      const isPolling = error === undefined ? !isFinished(proof) : !isFinal(error)
       setAnswer({ question, state: { proof, error, isPolling } })
       if (isPolling) timer = setTimeout(poll, POLL_INTERVAL_MS)
     }
@@ -66,6 +66,6 @@ function keepIfSame(previous: ProofPayload | undefined, next: ProofPayload): Pro
   return previous !== undefined && JSON.stringify(previous) === JSON.stringify(next) ? previous : next
 }
 
-function isSettled(proof: ProofPayload | undefined): boolean {
+function isFinished(proof: ProofPayload | undefined): boolean {
   return proof !== undefined && isTerminalProofStatus(proof.status)
 }

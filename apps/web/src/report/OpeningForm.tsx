@@ -14,7 +14,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
     onOpen(opening)
   }
 
-  function take(text: string): string | undefined {
+  function submit(text: string): string | undefined {
     setFault(undefined)
     return text.trim() === '' ? 'Paste the opening.' : open(new TextEncoder().encode(text))
   }
@@ -53,7 +53,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
         label="Or paste the opening"
         hint="JSON, with one half or both"
         action="Check the opening"
-        take={take}
+        onSubmit={submit}
       />
     </Fold>
   )

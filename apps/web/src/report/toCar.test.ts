@@ -2,7 +2,7 @@ import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { encodeReceiptCar } from '@countersign/receipt'
 import { expect, test } from 'vitest'
 import { issueGoldenV2 } from '../../../../packages/verify/test/issues.ts'
-import { toCar } from './KeepEvidence.tsx'
+import { toCar } from './EvidenceDownloads.tsx'
 
 const { bytes, blocks, collateral } = await issueGoldenV2()
 const toFound = (found: Uint8Array) => ({

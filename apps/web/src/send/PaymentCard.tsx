@@ -37,7 +37,7 @@ export function PaymentCard(props: PaymentCardProps) {
           </>
         )}
       </Failure>
-      {shown === null ? null : <UnsettledNotice signed={shown} onLooked={forgetUnsettled} />}
+      {shown === null ? null : <UnsettledNotice signed={shown} onDismiss={forgetUnsettled} />}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} onReview={onReview}>
           {fields}

@@ -4,7 +4,7 @@ import { Address } from '../ui/Address.tsx'
 import { Facts, type FactsByName } from '../ui/Facts.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { toChainName, toCoin } from '../words/format.ts'
-import { type ShownPayment, tellAmount, toRecipient } from './tellDraft.ts'
+import { formatPaymentAmount, type ShownPayment, toRecipient } from './shownPayment.ts'
 
 export type PaymentFactsProps = {
   payment: ShownPayment
@@ -25,7 +25,7 @@ export function PaymentFacts({ payment, chainId, fee, vault, more }: PaymentFact
     <>
       <Facts
         facts={{
-          Amount: <span className="fact-strong">{tellAmount(payment, toCoin({ chainId }))}</span>,
+          Amount: <span className="fact-strong">{formatPaymentAmount(payment, toCoin({ chainId }))}</span>,
           To: <Address address={recipient} />,
           'From vault': vault !== undefined && <Address address={getAddress(vault)} />,
           Network: toChainName(chainId === config.chainId ? config : { chainId }),

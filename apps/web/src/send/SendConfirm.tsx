@@ -5,7 +5,7 @@ import { ConfirmStep } from '../ui/Step.tsx'
 import { toShortAmount } from '../words/format.ts'
 import { PaymentFacts } from './PaymentFacts.tsx'
 import type { Draft } from './prepareDraft.ts'
-import { tellAmount, toRecipient } from './tellDraft.ts'
+import { formatPaymentAmount, toRecipient } from './shownPayment.ts'
 
 export type SendConfirmProps = {
   draft: Draft
@@ -30,7 +30,7 @@ export function SendConfirm({ draft, from, maxFeePerGas, onConfirm, onChange }: 
     <ConfirmStep
       id="confirm-heading"
       title="Review payment"
-      action={`Sign and send ${tellAmount(draft, coin)}`}
+      action={`Sign and send ${formatPaymentAmount(draft, coin)}`}
       onConfirm={onConfirm}
       onChange={onChange}
     >

@@ -100,7 +100,7 @@ type GasFieldProps = {
 /** The gas limit of a call, with a button to estimate it. */
 function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, onFailure }: GasFieldProps) {
   const coin = useCoin()
-  const [said, setSaid] = useState('')
+  const [message, setMessage] = useState('')
   const { to, amount, data } = fields
   /** The call that was estimated. Undefined if the user entered the gas. */
   const estimatedFor = useRef<string | undefined>(undefined)
@@ -118,7 +118,7 @@ function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, o
   useEffect(() => {
     if (estimatedFor.current === undefined || estimatedFor.current === call) return
     estimatedFor.current = undefined
-    setSaid('')
+    setMessage('')
     onChange({ gas: '' })
   }, [call])
 
@@ -126,18 +126,18 @@ function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, o
     if (isChecking) return
     const parsed = parseFields({ ...fields, gas: '' }, { tokens: [], coin })
     if ('errors' in parsed) return onErrors(parsed.errors)
-    setSaid('Estimating…')
+    setMessage('Estimating…')
     try {
       const estimated = await estimateGas(chain(), { from, payment: parsed.payment })
-      if (current.current !== call) return setSaid('')
-      setSaid('errors' in estimated ? '' : `Estimate plus 20%: ${estimated.gas}.`)
+      if (current.current !== call) return setMessage('')
+      setMessage('errors' in estimated ? '' : `Estimate plus 20%: ${estimated.gas}.`)
       if ('errors' in estimated) onErrors(estimated.errors)
       else {
         estimatedFor.current = call
         onChange({ gas: String(estimated.gas) })
       }
     } catch (failure) {
-      setSaid('')
+      setMessage('')
       if (current.current === call) onFailure(failure)
     }
   }
@@ -158,7 +158,7 @@ function GasField({ fields, isChecking, chain, from, text, onChange, onErrors, o
         </Button>
       </div>
       <p className="field-hint" role="status">
-        {said}
+        {message}
       </p>
     </>
   )

@@ -9,7 +9,7 @@ import { Notice } from '../ui/Notice.tsx'
 import { Step } from '../ui/Step.tsx'
 import { toShortHex } from '../words/format.ts'
 import { type SendStep, toSendSteps, useInclusion } from './sendSteps.ts'
-import { type ShownPayment, tellAmount, toRecipient } from './tellDraft.ts'
+import { formatPaymentAmount, type ShownPayment, toRecipient } from './shownPayment.ts'
 
 type SendResultProps = {
   draft: ShownPayment
@@ -32,7 +32,7 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
     <Step
       id="sent-heading"
       className="stack"
-      title={inclusion.state === 'reverted' ? 'Transaction failed' : `Sent ${tellAmount(draft, coin)}`}
+      title={inclusion.state === 'reverted' ? 'Transaction failed' : `Sent ${formatPaymentAmount(draft, coin)}`}
     >
       <p className="fine-print">
         to <Address address={toRecipient(draft)} />
@@ -96,13 +96,13 @@ export function TransactionHash({ txHash }: { txHash: string }) {
 }
 
 /** Shown until dismissed, because the user might pay twice. */
-export function UnsettledNotice({ signed, onLooked }: { signed: SignResult; onLooked: () => void }) {
+export function UnsettledNotice({ signed, onDismiss }: { signed: SignResult; onDismiss: () => void }) {
   return (
     <Notice tone="warning" title="An earlier payment may still go through">
       <p>Check the earlier transaction before you pay again. Otherwise you might pay twice.</p>
       <TransactionHash txHash={signed.txHash} />
       <div className="actions">
-        <Button look="small" onClick={onLooked}>
+        <Button look="small" onClick={onDismiss}>
           I’ve checked
         </Button>
       </div>

@@ -44,7 +44,7 @@ export async function prepareDraft(chain: Chain, { from, payment, coin }: Prepar
     if ('errors' in estimate) return estimate
     const draft = toDraft(payment, { ...estimate, ...price })
     if (valueWei + draft.feeWei > balance)
-      return { errors: { amount: tellShortage({ balance, feeWei: draft.feeWei, coin }) } }
+      return { errors: { amount: describeShortage({ balance, feeWei: draft.feeWei, coin }) } }
     return { draft }
   } catch (error) {
     throw toServiceError(error)
@@ -57,19 +57,19 @@ export async function prepareMax(chain: Chain, { from, payment, coin }: PrepareP
   try {
     if (transfer !== null) {
       const amount = await readTokenBalance(chain, { token: transfer.token, holder: from })
-      if (amount === 0n) return { errors: { amount: tellNothing(transfer.token.symbol) } }
+      if (amount === 0n) return { errors: { amount: describeEmptyBalance(transfer.token.symbol) } }
       const prepared = await prepareDraft(chain, { from, payment: toTokenPayment({ ...transfer, amount }), coin })
       return 'draft' in prepared ? { draft: { ...prepared.draft, isMax: true } } : prepared
     }
     const [balance, price] = await Promise.all([chain.getBalance({ address: from }), readPrice(chain, payment)])
-    if (balance === 0n) return { errors: { amount: tellNothing(coin) } }
+    if (balance === 0n) return { errors: { amount: describeEmptyBalance(coin) } }
     // Contracts may run code for any amount above zero.
     const some = { ...payment, valueWei: 1n }
     const estimate = payment.gas === null ? await estimateGas(chain, { from, payment: some }) : { gas: payment.gas }
     if ('errors' in estimate) return estimate
     const { feeWei, ...draft } = toDraft(payment, { ...estimate, ...price })
     const valueWei = balance - toReserve(feeWei)
-    if (valueWei <= 0n) return { errors: { amount: tellShortage({ balance, feeWei: toReserve(feeWei), coin }) } }
+    if (valueWei <= 0n) return { errors: { amount: describeShortage({ balance, feeWei: toReserve(feeWei), coin }) } }
     return { draft: { ...draft, feeWei, valueWei, isMax: true } }
   } catch (error) {
     throw toServiceError(error)
@@ -129,11 +129,11 @@ function toReason(error: BaseError): string {
   return (error.details || error.shortMessage).slice(0, 200).replace(/[.\s]+$/, '')
 }
 
-function tellNothing(symbol: string): string {
+function describeEmptyBalance(symbol: string): string {
   return `The balance is 0 ${symbol}.`
 }
 
-function tellShortage({ balance, feeWei, coin }: { balance: bigint; feeWei: bigint; coin: string }): string {
+function describeShortage({ balance, feeWei, coin }: { balance: bigint; feeWei: bigint; coin: string }): string {
   const fee = formatEther(feeWei)
   if (feeWei >= balance)
     return `The balance of ${formatEther(balance)} ${coin} doesn’t cover the network fee of up to ${fee} ${coin}.`

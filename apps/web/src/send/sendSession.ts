@@ -5,7 +5,7 @@ import { readStored, writeStored } from '../ui/stored.ts'
 import type { PendingPayment } from '../vaults/pendingPayment.ts'
 import { type SessionKind, useSession } from '../wallet/session.ts'
 import type { Draft } from './prepareDraft.ts'
-import type { ShownPayment } from './tellDraft.ts'
+import type { ShownPayment } from './shownPayment.ts'
 
 /** Wallets confirm a draft. Vault payments may wait for approvals. */
 export type Step =
@@ -20,12 +20,12 @@ export type SendState = {
   /** A signed payment with an unknown outcome. The user might pay it twice. */
   unsettled: SignResult | null
   /** Whether the browser stores it. If so, the stored value decides, because another tab may remove it. */
-  isKept: boolean
+  isStored: boolean
 }
 
 /** The state of a payment. A tab that closes between signing and sending leaves a public signature and no transaction. */
 export const SENDING: SessionKind<SendState> = {
-  initial: { step: { name: 'form' }, failure: null, unsettled: null, isKept: false },
+  initial: { step: { name: 'form' }, failure: null, unsettled: null, isStored: false },
   isAtRisk: ({ step }) => step.name === 'signing',
 }
 
@@ -45,11 +45,11 @@ export type Unsettled = {
  */
 export function useUnsettled(address: Hex): Unsettled {
   const [{ step, failure, unsettled }, session] = useSession(SENDING, address)
-  const isTold = failure?.signed?.txHash === unsettled?.txHash || step.name === 'sent'
+  const isShown = failure?.signed?.txHash === unsettled?.txHash || step.name === 'sent'
   useEffect(() => {
     const read = () => {
       const kept = readUnsettled(address)
-      if (kept !== null || session.get().isKept) session.set({ unsettled: kept, isKept: true })
+      if (kept !== null || session.get().isStored) session.set({ unsettled: kept, isStored: true })
     }
     read()
     const follow = ({ key }: StorageEvent) => {
@@ -59,10 +59,10 @@ export function useUnsettled(address: Hex): Unsettled {
     return () => window.removeEventListener('storage', follow)
   }, [session, address])
   return {
-    shown: isTold ? null : unsettled,
+    shown: isShown ? null : unsettled,
     noteUnsettled(signed) {
       writeStored(localStorage, toKey(address), signed)
-      session.set({ unsettled: signed, isKept: readUnsettled(address)?.txHash === signed.txHash })
+      session.set({ unsettled: signed, isStored: readUnsettled(address)?.txHash === signed.txHash })
     },
     forgetUnsettled() {
       if (readUnsettled(address)?.txHash === unsettled?.txHash) writeStored(localStorage, toKey(address), undefined)

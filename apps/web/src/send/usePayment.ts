@@ -8,7 +8,7 @@ import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts
 import { type Draft, prepareDraft, prepareMax } from './prepareDraft.ts'
 import type { SendFormProps } from './SendForm.tsx'
 import { SENDING, type SendState, type Step, type Unsettled, useUnsettled } from './sendSession.ts'
-import { tellAmount } from './tellDraft.ts'
+import { formatPaymentAmount } from './shownPayment.ts'
 
 export type PaymentOf = Unsettled & {
   session: Session<SendState>
@@ -60,7 +60,7 @@ export function usePayment(from: Hex): PaymentOf {
   }
 
   function show(draft: Draft) {
-    setFields((before) => ({ ...before, amount: tellAmount(draft, coin).split(' ')[0] ?? '' }))
+    setFields((before) => ({ ...before, amount: formatPaymentAmount(draft, coin).split(' ')[0] ?? '' }))
   }
 
   async function review() {

@@ -7,9 +7,9 @@ import { ConfirmStep } from '../ui/Step.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { type SessionKind, useSession } from '../wallet/session.ts'
 import { toServiceError } from '../words/explainError.ts'
+import { ContentDetails } from './ContentDetails.tsx'
 import { explainSigning } from './explainSigning.ts'
 import { type FormContent, parseSignFields, type SignFields } from './parseSignFields.ts'
-import { ShownWords } from './ShownWords.tsx'
 import { SignForm } from './SignForm.tsx'
 import { SignResult } from './SignResult.tsx'
 
@@ -22,7 +22,7 @@ type SignCardProps = {
 type SignStep =
   | { name: 'form' }
   | { name: 'confirm' | 'signing'; shown: FormContent }
-  | { name: 'signed'; shown: FormContent; result: SignOffChainResult; isKept: boolean }
+  | { name: 'signed'; shown: FormContent; result: SignOffChainResult; isSaved: boolean }
 
 /**
  * The service returns the opening only once, so it must survive while the visitor is on another page. If the tab closes before it's saved,
@@ -30,7 +30,7 @@ type SignStep =
  */
 const SIGNING: SessionKind<{ step: SignStep; failure: ServiceError | null }> = {
   initial: { step: { name: 'form' }, failure: null },
-  isAtRisk: ({ step }) => step.name === 'signing' || (step.name === 'signed' && !step.isKept),
+  isAtRisk: ({ step }) => step.name === 'signing' || (step.name === 'signed' && !step.isSaved),
 }
 
 const EMPTY: SignFields = { kind: 'text', text: '' }
@@ -63,7 +63,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
         ? client.signMessage({ message: { raw: shown.content.message } }, { wallet })
         : client.signTypedData(shown.content, { wallet }))
       setFields(EMPTY)
-      setStep({ name: 'signed', shown, result, isKept: false })
+      setStep({ name: 'signed', shown, result, isSaved: false })
     } catch (caught) {
       const refused = toServiceError(caught)
       if (refused.status === 401) onSessionLost()
@@ -107,7 +107,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
           onConfirm={() => void confirm(step.shown)}
           onChange={back}
         >
-          <ShownWords shown={step.shown} wallet={wallet.address} />
+          <ContentDetails shown={step.shown} wallet={wallet.address} />
           <p className="fine-print">
             Anyone with the signature can use it. The content and signature aren’t published. The proof that this wallet
             signed something at this time is public and permanent.
@@ -118,7 +118,7 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
         <p role="status">Signing… Keep this page open. The result is delivered only once.</p>
       ) : null}
       {step.name === 'signed' ? (
-        <SignResult {...step} onKept={() => setStep({ ...step, isKept: true })} onAgain={back} />
+        <SignResult {...step} onSaved={() => setStep({ ...step, isSaved: true })} onAgain={back} />
       ) : null}
     </section>
   )

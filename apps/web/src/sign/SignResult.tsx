@@ -13,13 +13,13 @@ import { proofStatusWords } from '../words/proofStatus.ts'
 export type SignResultProps = {
   shown: ShownContent
   result: SignOffChainResult
-  isKept: boolean
-  onKept: () => void
+  isSaved: boolean
+  onSaved: () => void
   onAgain: () => void
 }
 
 /** Shows the signature, its proof, and the opening, which exists only here. */
-export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResultProps) {
+export function SignResult({ shown, result, isSaved, onSaved, onAgain }: SignResultProps) {
   const { signature, attestationSlug, opening } = result
   const { proof } = useAttestation(attestationSlug)
   // Without indentation, which could make nested lists exceed `MAX_OPENING_BYTES`.
@@ -37,21 +37,20 @@ export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResul
           ),
         }}
       />
-      <Notice tone={isKept ? 'good' : 'warning'} title={isKept ? 'Opening saved' : 'Save the opening'}>
+      <Notice tone={isSaved ? 'good' : 'warning'} title={isSaved ? 'Opening saved' : 'Save the opening'}>
         <p>
           The opening shows what this proof is about. It isn’t stored anywhere else: without it, no one can open the
           proof, not even you. The file contains the signature, so share it with care.
         </p>
         <div className="actions">
-          <DownloadLink bytes={file} name={`opening-${attestationSlug}.json`} onDownload={onKept}>
-            {' '}
+          <DownloadLink bytes={file} name={`opening-${attestationSlug}.json`} onDownload={onSaved}>
             Download opening
           </DownloadLink>
         </div>
       </Notice>
       <div className="actions">
         <Button look="quiet" onClick={onAgain}>
-          {isKept ? 'Sign another' : 'Sign another without saving'}
+          {isSaved ? 'Sign another' : 'Sign another without saving'}
         </Button>
       </div>
     </Step>

@@ -11,16 +11,24 @@ export type PasteFieldProps = {
   isQuiet?: boolean
   isDisabled?: boolean
   /** Returns an error. Without one, the field is cleared. */
-  take: (text: string) => string | undefined
+  onSubmit: (text: string) => string | undefined
 }
 
 /** A field for pasted text, with a button. */
-export function PasteField({ id, label, hint, action, isQuiet = false, isDisabled = false, take }: PasteFieldProps) {
+export function PasteField({
+  id,
+  label,
+  hint,
+  action,
+  isQuiet = false,
+  isDisabled = false,
+  onSubmit,
+}: PasteFieldProps) {
   const [text, setText] = useState('')
   const [fault, setFault] = useState<string | undefined>(undefined)
 
   function submit() {
-    const found = take(text)
+    const found = onSubmit(text)
     setFault(found)
     if (found === undefined) setText('')
   }

@@ -2,7 +2,7 @@ import type { Approval } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
 import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { ShownWords } from '../sign/ShownWords.tsx'
+import { ContentDetails } from '../sign/ContentDetails.tsx'
 import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
@@ -11,9 +11,9 @@ import { toServiceError } from '../words/explainError.ts'
 import { toDateTime } from '../words/format.ts'
 import { readPreparedText } from './approvalText.ts'
 import { VaultPaymentFacts } from './PaymentFacts.tsx'
-import { RulesInWords } from './RulesInWords.tsx'
 import { useApprove } from './useApprove.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { VaultRules } from './VaultRules.tsx'
 
 /** `/approve`: shows a vault request, recomputed from its content, and approves it with a passkey. Needs no sign-in. */
 export function ApprovePage() {
@@ -38,7 +38,7 @@ export function ApprovePage() {
             id="prepared-text"
             label="Link or file contents"
             action="Open"
-            take={(given) => {
+            onSubmit={(given) => {
               if (given.trim() === '') return 'Paste the link or the file contents.'
               setText(given)
             }}
@@ -81,7 +81,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
       {kind === 'transaction' ? (
         <VaultPaymentFacts content={content} vault={address} />
       ) : (
-        <ShownWords shown={{ kind, content } as Parameters<typeof ShownWords>[0]['shown']} wallet={address} />
+        <ContentDetails shown={{ kind, content } as Parameters<typeof ContentDetails>[0]['shown']} wallet={address} />
       )}
       <p className="fine-print">
         Your approval applies only to this request and expires on {toDateTime(new Date(expiresMs).toISOString())}. It
@@ -89,7 +89,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
       </p>
       <details className="call-fields">
         <summary>Vault rules</summary>
-        <RulesInWords policy={policy} />
+        <VaultRules policy={policy} />
       </details>
       <VaultErrorNotice error={failure} />
       {approval === null ? (
@@ -99,14 +99,14 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
           </Button>
         </div>
       ) : (
-        <GivenApproval approval={approval} />
+        <ApprovalText approval={approval} />
       )}
     </section>
   )
 }
 
 /** The approval isn't secret and is valid only for this request. */
-function GivenApproval({ approval }: { approval: Approval }) {
+function ApprovalText({ approval }: { approval: Approval }) {
   const text = JSON.stringify(approval)
   const bytes = useMemo(() => new TextEncoder().encode(`${text}\n`), [text])
   return (

@@ -53,7 +53,7 @@ test('rejects a schedule if the clock is wrong, and accepts it once the clock is
 
 test('creates no passkey for rules that would be rejected', async () => {
   const { screen } = await openWallet({ path: '/vaults/new' })
-  await screen.getByRole('radio', { name: /^Fixed recipients/ }).click()
+  await screen.getByRole('radio', { name: /^List of addresses/ }).click()
   await screen.getByLabelText('Each payment needs').selectOptions('one passkey')
   const list = screen.getByLabelText('Allowed recipients')
   for (const address of ['', FRIEND.replace('C8', 'c8')]) {

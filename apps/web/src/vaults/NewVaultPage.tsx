@@ -20,11 +20,11 @@ import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVau
 import { PasskeyPicker } from './PasskeyPicker.tsx'
 import { parseVaultFields, type VaultFields } from './parseVaultFields.ts'
 import { checkStart, readPolicyLog, readTimeSources } from './policySources.ts'
-import { PolicyFile } from './RulesInWords.tsx'
 import { RulesReview } from './RulesReview.tsx'
 import { TemplateForm } from './TemplateForm.tsx'
 import { toPolicy } from './template.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { PolicyFile } from './VaultRules.tsx'
 import { useOwnVaults } from './VaultsPage.tsx'
 import { MAX_NAME_LENGTH, writeVaultNotes } from './vaultNotes.ts'
 
@@ -36,7 +36,10 @@ export function NewVaultPage() {
   )
 }
 
-type MakingStep = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
+type CreationStep =
+  | { name: 'form' }
+  | { name: 'rules' | 'creating'; policy: Policy }
+  | { name: 'created'; vault: Vault }
 
 function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
   const config = useConfig()
@@ -45,14 +48,14 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   const { errors, form, showErrors, forgetErrors } = useFieldErrors<keyof VaultFields>()
   const [fault, setFault] = useState<string | null>(null)
   const [failure, setFailure] = useState<ServiceError | null>(null)
-  const [step, setStep] = useState<MakingStep>({ name: 'form' })
-  const isMaking = useRef(false)
+  const [step, setStep] = useState<CreationStep>({ name: 'form' })
+  const isCreating = useRef(false)
   const { fields, passkeys } = draft
   const approvals = fields.template === 'limit' ? 0 : Number(fields.approvals)
   const time = readTimeSources(config)
 
   useEffect(
-    () => writeDraft(wallet.address, step.name === 'made' ? undefined : draft),
+    () => writeDraft(wallet.address, step.name === 'created' ? undefined : draft),
     [wallet.address, draft, step.name],
   )
 
@@ -66,7 +69,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     event.preventDefault()
     // Checks everything else first, so that no passkey is created for rules that would be rejected.
     if (readPolicy([]) === undefined) return
-    if (passkeys.length < approvals) return setFault(tellMissing(approvals))
+    if (passkeys.length < approvals) return setFault(describeMissingPasskeys(approvals))
     const policy = readPolicy(passkeys.map(({ approver }) => approver))
     if (policy !== undefined) setStep({ name: 'rules', policy })
   }
@@ -91,11 +94,11 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     }
   }
 
-  async function make(policy: Policy) {
-    if (isMaking.current) return
-    isMaking.current = true
+  async function submit(policy: Policy) {
+    if (isCreating.current) return
+    isCreating.current = true
     setFailure(null)
-    setStep({ name: 'making', policy })
+    setStep({ name: 'creating', policy })
     try {
       const startFault = await checkStart(policy, config.apiBaseUrl)
       if (startFault !== undefined) {
@@ -107,32 +110,32 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
         credentialId === undefined ? [] : [{ credentialId, transports }],
       )
       writeVaultNotes(vault.address, { name: fields.name.trim(), passkeys: credentials })
-      setStep({ name: 'made', vault })
+      setStep({ name: 'created', vault })
     } catch (caught) {
       const error = toServiceError(caught)
       if (error.status === 401) onSessionLost()
       setFailure(error)
       setStep({ name: 'rules', policy })
     } finally {
-      isMaking.current = false
+      isCreating.current = false
     }
   }
 
-  function beginAnew() {
+  function startOver() {
     setDraft(EMPTY_DRAFT)
     setStep({ name: 'form' })
   }
 
-  if (step.name === 'made') {
-    return <VaultMade vault={step.vault} onAgain={beginAnew} />
+  if (step.name === 'created') {
+    return <CreatedVault vault={step.vault} onAgain={startOver} />
   }
   if (step.name !== 'form') {
     return (
       <RulesReview
         policy={step.policy}
-        isMaking={step.name === 'making'}
+        isCreating={step.name === 'creating'}
         failure={failure}
-        onMake={() => void make(step.policy)}
+        onCreate={() => void submit(step.policy)}
         onChange={() => setStep({ name: 'form' })}
       />
     )
@@ -153,7 +156,7 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
           <PasskeyPicker
             passkeys={passkeys}
             approvals={approvals}
-            canMake={() => readPolicy([]) !== undefined}
+            canCreate={() => readPolicy([]) !== undefined}
             onChange={(next) => {
               setDraft((before) => ({ ...before, passkeys: next }))
               setFault(null)
@@ -185,13 +188,13 @@ function toStart(nowMs: number): number {
   return earliest - (earliest % 60_000)
 }
 
-function tellMissing(approvals: number): string {
+function describeMissingPasskeys(approvals: number): string {
   return approvals === 1
     ? 'These rules need a passkey. Create it first.'
     : `These rules need ${approvals} passkeys. Create them first.`
 }
 
-function VaultMade({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
+function CreatedVault({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
   const address = getAddress(vault.address)
   return (
     <Step id="made-heading" level={2} className="card card-narrow" title="Vault created">

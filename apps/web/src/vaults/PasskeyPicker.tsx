@@ -13,17 +13,17 @@ export type PasskeyPickerProps = {
   /** The number of approvals that the rules need. */
   approvals: number
   /** Called before a passkey is created. A passkey for a rejected vault would be useless. */
-  canMake: () => boolean
+  canCreate: () => boolean
   onChange: (passkeys: readonly ChosenPasskey[]) => void
 }
 
 /** Collects the passkeys of a new vault, from this or another device. */
-export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: PasskeyPickerProps) {
+export function PasskeyPicker({ passkeys, approvals, canCreate, onChange }: PasskeyPickerProps) {
   const { user } = useService()
   const { run, isRunning, failure } = useAction()
 
   async function make() {
-    if (isRunning || !canMake()) return
+    if (isRunning || !canCreate()) return
     await run(async () => {
       const name = `${user?.email ?? 'Vault'}, vault passkey ${passkeys.length + 1}`
       const excludeCredentialIds = passkeys.flatMap(({ credentialId = '' }) => credentialId || [])
@@ -63,8 +63,8 @@ export function PasskeyPicker({ passkeys, approvals, canMake, onChange }: Passke
               : 'Create another passkey'}
         </Button>
       </div>
-      <BringPasskey
-        onBrought={(approver) => onChange([...passkeys, { approver }])}
+      <AddPasskey
+        onAdd={(approver) => onChange([...passkeys, { approver }])}
         passkeys={passkeys}
         isDisabled={isRunning}
       />
@@ -94,19 +94,19 @@ function SpareNotice({ passkeys, approvals }: Pick<PasskeyPickerProps, 'passkeys
   )
 }
 
-function BringPasskey(props: {
+function AddPasskey(props: {
   passkeys: readonly ChosenPasskey[]
-  onBrought: (approver: ChosenPasskey['approver']) => void
+  onAdd: (approver: ChosenPasskey['approver']) => void
   /** Disabled while a passkey is created, so that the list doesn't change. */
   isDisabled: boolean
 }) {
-  const { passkeys, onBrought, isDisabled } = props
-  function take(text: string): string | undefined {
+  const { passkeys, onAdd, isDisabled } = props
+  function submit(text: string): string | undefined {
     const parsed = parseApprover(text)
     if ('fault' in parsed) return parsed.fault
     const isKnown = passkeys.some(({ approver }) => approver.publicKey === parsed.approver.publicKey)
     if (isKnown) return 'This passkey is already in the list.'
-    onBrought(parsed.approver)
+    onAdd(parsed.approver)
   }
 
   return (
@@ -122,7 +122,7 @@ function BringPasskey(props: {
         action="Add passkey"
         isQuiet
         isDisabled={isDisabled}
-        take={take}
+        onSubmit={submit}
       />
     </details>
   )

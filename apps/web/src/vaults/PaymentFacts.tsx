@@ -3,7 +3,7 @@ import type { TxMetadata } from '@countersign/protocol'
 import { formatEther } from 'viem'
 import { useConfig } from '../config.ts'
 import { PaymentFacts } from '../send/PaymentFacts.tsx'
-import { toShownPayment } from '../send/tellDraft.ts'
+import { toShownPayment } from '../send/shownPayment.ts'
 import { Notice } from '../ui/Notice.tsx'
 import { toCoin } from '../words/format.ts'
 

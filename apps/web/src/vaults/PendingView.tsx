@@ -2,7 +2,7 @@ import type { Approval } from '@countersign/policy'
 import type { Prepared } from '@countersign/sdk/vaults'
 import { useMemo } from 'react'
 import { useConfig } from '../config.ts'
-import { tellAmount, toShownPayment } from '../send/tellDraft.ts'
+import { formatPaymentAmount, toShownPayment } from '../send/shownPayment.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { PasteField } from '../ui/PasteField.tsx'
@@ -38,11 +38,11 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
     action: 'Approve with passkey',
     doing: isAsking ? 'Waiting for your passkey…' : undefined,
     onConfirm: ask,
-    footer: <ElsewhereApproval prepared={prepared} onApproval={add} />,
+    footer: <RemoteApproval prepared={prepared} onApproval={add} />,
   }
   const sending = {
     title: 'Review payment',
-    action: `Sign and send ${tellAmount(toShownPayment(content, tokens), toCoin(content))}`,
+    action: `Sign and send ${formatPaymentAmount(toShownPayment(content, tokens), toCoin(content))}`,
     onConfirm: onSend,
   }
   return (
@@ -75,12 +75,12 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
 }
 
 /** Sends a payment to another device and takes its approval back. */
-function ElsewhereApproval(props: { prepared: Prepared; onApproval: (approval: Approval) => void }) {
+function RemoteApproval(props: { prepared: Prepared; onApproval: (approval: Approval) => void }) {
   const { prepared, onApproval } = props
   const url = useMemo(() => toApproveUrl(prepared, window.location.origin), [prepared])
   const file = useMemo(() => new TextEncoder().encode(`${JSON.stringify(prepared)}\n`), [prepared])
 
-  function take(text: string): string | undefined {
+  function submit(text: string): string | undefined {
     const parsed = parseApproval(text, prepared, Date.now())
     if ('fault' in parsed) return parsed.fault
     onApproval(parsed.approval)
@@ -102,7 +102,7 @@ function ElsewhereApproval(props: { prepared: Prepared; onApproval: (approval: A
           Download as file
         </DownloadLink>
       </div>
-      <PasteField id="approval-text" label="Approval text" action="Add approval" isQuiet take={take} />
+      <PasteField id="approval-text" label="Approval text" action="Add approval" isQuiet onSubmit={submit} />
     </details>
   )
 }

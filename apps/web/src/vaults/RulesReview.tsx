@@ -2,19 +2,19 @@ import type { Policy } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
 import { Notice } from '../ui/Notice.tsx'
 import { ConfirmStep } from '../ui/Step.tsx'
-import { Locks, RulesInWords } from './RulesInWords.tsx'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { Locks, VaultRules } from './VaultRules.tsx'
 
 type RulesReviewProps = {
   policy: Policy
-  isMaking: boolean
+  isCreating: boolean
   failure: ServiceError | null
-  onMake: () => void
+  onCreate: () => void
   onChange: () => void
 }
 
 /** The last review before the vault is created. */
-export function RulesReview({ policy, isMaking, failure, onMake, onChange }: RulesReviewProps) {
+export function RulesReview({ policy, isCreating, failure, onCreate, onChange }: RulesReviewProps) {
   const most = Math.max(...policy.rules.map(({ approvals }) => approvals))
   const hasSpare = most === 0 || policy.approvers.length > most
   return (
@@ -24,16 +24,16 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
       className="card card-narrow"
       title="Review the rules: you can’t change them later"
       action={hasSpare ? 'Create vault' : 'Create without a spare'}
-      doing={isMaking ? 'Creating vault…' : undefined}
-      onConfirm={onMake}
-      onChange={isMaking ? undefined : onChange}
+      doing={isCreating ? 'Creating vault…' : undefined}
+      onConfirm={onCreate}
+      onChange={isCreating ? undefined : onChange}
       footer={
         <p className="visually-hidden" role="status">
-          {isMaking ? 'Pinning the rules to IPFS.' : ''}
+          {isCreating ? 'Pinning the rules to IPFS.' : ''}
         </p>
       }
     >
-      <RulesInWords policy={policy} />
+      <VaultRules policy={policy} />
       <Locks policy={policy} />
       {hasSpare ? null : (
         <Notice tone="warning" title="This vault has no spare passkey">

@@ -158,7 +158,7 @@ const templateWords: Readonly<Record<TemplateName, TemplateWords>> = {
     approvalsLabel: '',
   },
   list: {
-    title: 'Fixed recipients',
+    title: 'List of addresses',
     text: 'Payments can only go to the addresses you list now.',
     limitLabel: 'Maximum per payment',
     approvalsLabel: 'Each payment needs',

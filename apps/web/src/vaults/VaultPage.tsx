@@ -14,8 +14,8 @@ import { toServiceError } from '../words/explainError.ts'
 import { toDateTime } from '../words/format.ts'
 import { AttestAddress } from './AttestAddress.tsx'
 import { PayCard } from './PayCard.tsx'
-import { Locks, PolicyFile, RulesInWords } from './RulesInWords.tsx'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { Locks, PolicyFile, VaultRules } from './VaultRules.tsx'
 import { useOwnVaults } from './VaultsPage.tsx'
 import { isMadeHere, readVaultNotes } from './vaultNotes.ts'
 
@@ -105,7 +105,7 @@ function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balanc
       <p>{describePolicy(policy).summary}.</p>
       <details className="provenance">
         <summary>Vault rules</summary>
-        <RulesInWords policy={policy} />
+        <VaultRules policy={policy} />
         <Locks policy={policy} />
       </details>
       <details className="provenance">

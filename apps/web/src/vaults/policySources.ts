@@ -1,7 +1,7 @@
 import type { Policy, PolicyLog, TimeSource } from '@countersign/policy'
 import { fromHex, isEd25519Key, isHex, isPlainObject, quicknet } from '@countersign/protocol'
 import type { WebConfig } from '../config.ts'
-import { askService } from '../wallet/serviceAnswers.ts'
+import { fetchFromService } from '../wallet/serviceResponses.ts'
 
 /** With two witnesses a majority is both of them: if either disappears, the vault is locked. */
 const MIN_WITNESSES = 3
@@ -52,7 +52,7 @@ export async function checkStart(
 
 async function readPresent(apiBaseUrl: string): Promise<{ from: number; to: number } | undefined> {
   const init = { signal: AbortSignal.timeout(TIMEOUT_MS), cache: 'no-store' } as const
-  const answer = await askService(apiBaseUrl, '/health/attestation', init)
+  const answer = await fetchFromService(apiBaseUrl, '/health/attestation', init)
   const { fetchedAt, expiresAt } = isPlainObject(answer) ? answer : {}
   const [from, to] = [Date.parse(String(fetchedAt)), Date.parse(String(expiresAt))]
   return from < to ? { from, to } : undefined

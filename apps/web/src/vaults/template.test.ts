@@ -95,7 +95,7 @@ describe('limit per payment', () => {
   })
 })
 
-describe('fixed recipients', () => {
+describe('list of addresses', () => {
   test.each<[string, Terms, Payment, number | undefined]>([
     ['any amount to one of them', list, { value: '5000' }, 0],
     ['to another', list, { to: token }, undefined],

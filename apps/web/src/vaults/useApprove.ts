@@ -14,8 +14,8 @@ type UseApproveReturnType = { ask: () => Promise<void>; isAsking: boolean; failu
 export function useApprove(prepared: Prepared, onApproval: (approval: Approval) => void): UseApproveReturnType {
   const { run, isRunning, failure } = useAction()
   // The latest callback, because an approval may be pasted during the prompt.
-  const take = useRef(onApproval)
-  take.current = onApproval
+  const latest = useRef(onApproval)
+  latest.current = onApproval
   const shown = useRef(new AbortController())
   useEffect(() => {
     const controller = new AbortController()
@@ -27,7 +27,7 @@ export function useApprove(prepared: Prepared, onApproval: (approval: Approval) 
     run(async () => {
       const { signal } = shown.current
       const approval = await approve(prepared, { credentials: findCredentials(prepared), signal })
-      if (!signal.aborted) take.current(approval)
+      if (!signal.aborted) latest.current(approval)
     })
   return { ask, isAsking: isRunning, failure }
 }

@@ -2,7 +2,7 @@ import { quicknet } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { full, limited, payment, scheduled, toKey } from '../../../../packages/policy/test/policies.ts'
 import { readTimeSources } from './policySources.ts'
-import { describeLocks } from './RulesInWords.tsx'
+import { describeLocks } from './VaultRules.tsx'
 
 describe('what can lock the funds', () => {
   const tell = (policy: typeof full, page = { chainId: 1, chainName: 'Home' }) => describeLocks(policy, page).join(' ')

@@ -54,7 +54,7 @@ describe('creating a vault', () => {
 
   test('shows errors at their fields and focuses the first', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
-    await screen.getByRole('radio', { name: /^Fixed recipients/ }).click()
+    await screen.getByRole('radio', { name: /^List of addresses/ }).click()
     await screen.getByLabelText('Allowed recipients').fill('0x12')
     await button(screen, 'Review rules').click()
     const field = screen.getByLabelText('Allowed recipients')

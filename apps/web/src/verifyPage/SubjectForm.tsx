@@ -5,22 +5,22 @@ import { Button } from '../ui/Button.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
-import { type AskedState, findAsked, readFiles } from './useAsked.ts'
+import { findSubject, type Lookup, readFiles } from './useLookup.ts'
 
-type SubjectFormProps = Pick<AskedState, 'fault' | 'isAsking' | 'ask' | 'forget'> & { config: WebConfig }
+type SubjectFormProps = Pick<Lookup, 'fault' | 'isLoading' | 'lookUp' | 'reset'> & { config: WebConfig }
 
 /** Takes files or pasted text. */
-export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFormProps) {
+export function SubjectForm({ config, fault, isLoading, lookUp, reset }: SubjectFormProps) {
   const [text, setText] = useState('')
   const [pasteFault, setPasteFault] = useState<string | undefined>(undefined)
   const [isOver, setOver] = useState(false)
   const [chosen, setChosen] = useState<readonly string[]>([])
 
-  function askFiles(files: readonly File[]) {
+  function lookUpFiles(files: readonly File[]) {
     setChosen(files.map(({ name }) => name))
     setText('')
     setPasteFault(undefined)
-    void ask(async () => ({ ...chooseReceipt(await readFiles(files)), apiBaseUrl: config.apiBaseUrl }))
+    void lookUp(async () => ({ ...chooseReceipt(await readFiles(files)), apiBaseUrl: config.apiBaseUrl }))
   }
 
   function submit(event: FormEvent) {
@@ -29,7 +29,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
     if (text.trim() === '' && chosen.length > 0) return
     const pasted = parsePasted(text)
     if (pasted.kind === 'unknown') {
-      forget()
+      reset()
       setChosen([])
       setPasteFault(pasted.reason)
       document.getElementById('subject')?.focus()
@@ -37,14 +37,14 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
     }
     setChosen([])
     setPasteFault(undefined)
-    void ask(() => findAsked({ fetchBytes }, config, pasted))
+    void lookUp(() => findSubject({ fetchBytes }, config, pasted))
   }
 
   function drop(event: DragEvent) {
     event.preventDefault()
     setOver(false)
     const files = [...event.dataTransfer.files]
-    if (files.length > 0) askFiles(files)
+    if (files.length > 0) lookUpFiles(files)
   }
 
   return (
@@ -72,7 +72,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
           }}
           onChange={({ target }) => {
             const files = [...(target.files ?? [])]
-            if (files.length > 0) askFiles(files)
+            if (files.length > 0) lookUpFiles(files)
           }}
         />
         <p id="receipt-files-hint" className="field-hint">
@@ -93,7 +93,7 @@ export function SubjectForm({ config, fault, isAsking, ask, forget }: SubjectFor
         />
         <p className="actions">
           <Button type="submit">Verify</Button>
-          <span role="status">{isAsking ? 'Loading the receipt…' : ''}</span>
+          <span role="status">{isLoading ? 'Loading the receipt…' : ''}</span>
         </p>
       </form>
       {fault === undefined ? null : (

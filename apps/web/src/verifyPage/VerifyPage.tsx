@@ -5,21 +5,21 @@ import { useMemo } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { type Trust, toVerifyRequest, useAnchors } from '../anchors/trust.ts'
 import { useConfig, type WebConfig } from '../config.ts'
-import { ServiceWord } from '../proof/ServiceWord.tsx'
+import { ServiceClaims } from '../proof/ServiceClaims.tsx'
+import { EvidenceDownloads } from '../report/EvidenceDownloads.tsx'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
-import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
 import { type CommandSubject, toGateways } from '../report/toCommand.ts'
 import { VerificationReport } from '../report/VerificationReport.tsx'
 import { useVerification } from '../worker/useVerification.ts'
 import { SubjectForm } from './SubjectForm.tsx'
-import { type Asked, useAsked } from './useAsked.ts'
+import { type FoundSubject, useLookup } from './useLookup.ts'
 
 export function VerifyPage() {
   const config = useConfig()
   const anchors = useAnchors(config)
-  const { asked, setAsked, retry, ...question } = useAsked()
-  const request = useRequest(asked, { trust: anchors.trust, config })
+  const { found, setFound, retry, ...question } = useLookup()
+  const request = useRequest(found, { trust: anchors.trust, config })
   const state = useVerification(request)
   const outcome = state.phase === 'done' ? state.outcome : undefined
   return (
@@ -27,20 +27,20 @@ export function VerifyPage() {
       <h1>Verify a receipt</h1>
       <p className="evidence-lead">Your browser runs all checks. Files you choose aren’t uploaded.</p>
       <SubjectForm config={config} {...question} />
-      {asked === undefined ? null : (
-        <VerificationReport state={state} anchors={anchors} proof={asked.proof} onRetry={() => retry(asked)}>
-          {asked.opening !== undefined || canOpen(outcome?.receipt) ? (
-            <OpeningForm onOpen={(opening) => setAsked({ ...asked, opening })} />
+      {found === undefined ? null : (
+        <VerificationReport state={state} anchors={anchors} proof={found.proof} onRetry={() => retry(found)}>
+          {found.opening !== undefined || canOpen(outcome?.receipt) ? (
+            <OpeningForm onOpen={(opening) => setFound({ ...found, opening })} />
           ) : null}
         </VerificationReport>
       )}
       <div className="folds">
-        {outcome === undefined ? null : <KeepEvidence outcome={outcome} />}
+        {outcome === undefined ? null : <EvidenceDownloads outcome={outcome} />}
         <AnchorForm anchors={anchors} />
-        {asked === undefined ? null : (
-          <IndependentCheck subject={toCommandSubject(config, asked, outcome)} anchors={anchors} />
+        {found === undefined ? null : (
+          <IndependentCheck subject={toCommandSubject(config, found, outcome)} anchors={anchors} />
         )}
-        {asked?.proof === undefined ? null : <ServiceWord proof={asked.proof} state={state} isPolling={false} />}
+        {found?.proof === undefined ? null : <ServiceClaims proof={found.proof} state={state} isPolling={false} />}
       </div>
     </div>
   )
@@ -48,7 +48,7 @@ export function VerifyPage() {
 
 function toCommandSubject(
   config: WebConfig,
-  { subject, apiBaseUrl }: Asked,
+  { subject, apiBaseUrl }: FoundSubject,
   outcome: Outcome | undefined,
 ): CommandSubject {
   const [gateway = apiBaseUrl] = toGateways({ ...config, apiBaseUrl })
@@ -72,8 +72,8 @@ function toCommandSubject(
 
 /** One verification per subject and set of anchors. */
 function useRequest(
-  asked: Asked | undefined,
+  found: FoundSubject | undefined,
   { trust, config }: { trust: Trust; config: WebConfig },
 ): VerifyRequest | undefined {
-  return useMemo(() => asked && toVerifyRequest(asked, { trust, config }), [asked, trust, config])
+  return useMemo(() => found && toVerifyRequest(found, { trust, config }), [found, trust, config])
 }

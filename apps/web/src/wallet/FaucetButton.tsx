@@ -12,31 +12,31 @@ type FaucetButtonProps = {
 
 /** Funds the wallet on a local chain. */
 export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: FaucetButtonProps) {
-  const [isAsking, setIsAsking] = useState(false)
-  const [said, setSaid] = useState('')
+  const [isRequesting, setIsRequesting] = useState(false)
+  const [message, setMessage] = useState('')
   const coin = useCoin()
 
-  async function ask() {
-    if (isAsking) return
-    setIsAsking(true)
-    setSaid('')
+  async function request() {
+    if (isRequesting) return
+    setIsRequesting(true)
+    setMessage('')
     try {
       await requestFunds(globalThis.fetch, { faucetUrl, address })
-      setSaid(`The faucet sent 1 ${coin}.`)
+      setMessage(`The faucet sent 1 ${coin}.`)
       onFunded()
     } catch (error) {
-      setSaid(error instanceof FaucetError ? error.message : 'The faucet failed.')
+      setMessage(error instanceof FaucetError ? error.message : 'The faucet failed.')
     }
-    setIsAsking(false)
+    setIsRequesting(false)
   }
 
   return (
     <div className="faucet">
-      <Button {...(!isFirstStep && { look: 'quiet' })} onClick={ask} isBusy={isAsking}>
-        {isAsking ? 'Requesting…' : `Get test ${coin}`}
+      <Button {...(!isFirstStep && { look: 'quiet' })} onClick={request} isBusy={isRequesting}>
+        {isRequesting ? 'Requesting…' : `Get test ${coin}`}
       </Button>
       <p className="field-hint" role="status">
-        {said}
+        {message}
       </p>
     </div>
   )

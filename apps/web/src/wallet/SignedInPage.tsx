@@ -5,7 +5,7 @@ import { useConfig } from '../config.ts'
 import { Button } from '../ui/Button.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
-import { useServiceAnswer } from './serviceAnswers.ts'
+import { useServiceResponse } from './serviceResponses.ts'
 
 type SignedInPageProps = {
   title: string
@@ -23,12 +23,12 @@ export function SignedInPage(props: SignedInPageProps) {
   return (
     <ServiceProvider config={config}>
       <MockBanner />
-      <WhoeverIsThere {...props} />
+      <SessionContent {...props} />
     </ServiceProvider>
   )
 }
 
-function WhoeverIsThere({ title, children }: SignedInPageProps) {
+function SessionContent({ title, children }: SignedInPageProps) {
   const { user, wallet, ready, error, login, logout, refresh } = useService()
   const [departure, setDeparture] = useState<'signed_out' | 'signed_out_here_only' | null>(null)
   const wasSignedIn = useRef(false)
@@ -50,8 +50,8 @@ function WhoeverIsThere({ title, children }: SignedInPageProps) {
   if (user !== null) {
     return (
       <>
-        <WhoIsIn title={title} user={user} onSignOut={signOut} />
-        <Unreachable error={error} onRetry={refresh} />
+        <UserBar title={title} user={user} onSignOut={signOut} />
+        <LookupError error={error} onRetry={refresh} />
         {wallet === null ? null : (
           <Fragment key={wallet.address}>{children({ wallet, onSessionLost: refresh })}</Fragment>
         )}
@@ -62,7 +62,7 @@ function WhoeverIsThere({ title, children }: SignedInPageProps) {
     return (
       <section className="plain-page stack" aria-labelledby="wallet-heading">
         <h1 id="wallet-heading">{title}</h1>
-        <Unreachable error={error} onRetry={refresh} />
+        <LookupError error={error} onRetry={refresh} />
       </section>
     )
   }
@@ -70,9 +70,9 @@ function WhoeverIsThere({ title, children }: SignedInPageProps) {
   return <SignedOut reason={reason} error={error} onSignIn={login} />
 }
 
-type WhoIsInProps = { title: string; user: { email: string; name: string | null }; onSignOut: () => void }
+type UserBarProps = { title: string; user: { email: string; name: string | null }; onSignOut: () => void }
 
-function WhoIsIn({ title, user, onSignOut }: WhoIsInProps) {
+function UserBar({ title, user, onSignOut }: UserBarProps) {
   return (
     <div className="who">
       <h1>{title}</h1>
@@ -88,10 +88,10 @@ function WhoIsIn({ title, user, onSignOut }: WhoIsInProps) {
   )
 }
 
-type UnreachableProps = { error: ServiceError | null; onRetry: () => Promise<void> }
+type LookupErrorProps = { error: ServiceError | null; onRetry: () => Promise<void> }
 
 /** A failed lookup, with a retry button. */
-function Unreachable({ error, onRetry }: UnreachableProps) {
+function LookupError({ error, onRetry }: LookupErrorProps) {
   const [isTrying, setIsTrying] = useState(false)
   async function retry() {
     if (isTrying) return
@@ -113,7 +113,7 @@ const isMock = (body: unknown) => isPlainObject(body) && body.mode === 'mock'
 
 function MockBanner() {
   const { apiBaseUrl } = useConfig()
-  if (useServiceAnswer(apiBaseUrl, '/health/attestation', isMock) !== true) return null
+  if (useServiceResponse(apiBaseUrl, '/health/attestation', isMock) !== true) return null
   return (
     <aside aria-label="Simulated hardware" className="notice tone-warning">
       <p>

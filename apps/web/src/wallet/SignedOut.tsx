@@ -4,7 +4,7 @@ import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/Button.tsx'
 import { ErrorNotice, Notice, type Tone } from '../ui/Notice.tsx'
-import { parseProviders, useServiceAnswer } from './serviceAnswers.ts'
+import { parseProviders, useServiceResponse } from './serviceResponses.ts'
 
 export type SignedOutProps = SignInCardProps & {
   /** Why no user is signed in. */
@@ -78,7 +78,7 @@ type SignInCardProps = {
 }
 
 function SignInCard({ onSignIn }: SignInCardProps) {
-  const providers = useServiceAnswer(useConfig().apiBaseUrl, '/auth', parseProviders)
+  const providers = useServiceResponse(useConfig().apiBaseUrl, '/auth', parseProviders)
   return (
     <section className="card sign-in" aria-label="Sign in">
       {providers === null ? (

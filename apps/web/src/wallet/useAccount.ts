@@ -17,14 +17,14 @@ export function useAccount({ address, wallet, onSessionLost }: AccountParameters
   const { refresh } = balance
   const { reload } = history
   const incoming = useIncoming({ address, onFound: refresh })
-  const { look } = incoming
+  const { search } = incoming
   const onChanged = useCallback(() => {
     void refresh()
     void reload()
   }, [refresh, reload])
   const onFunded = useCallback(() => {
     void refresh()
-    look()
-  }, [refresh, look])
+    search()
+  }, [refresh, search])
   return { balance, history, incoming, onChanged, onFunded }
 }

@@ -30,7 +30,7 @@ export function useBalance(address: `0x${string}`): Balance {
     latest.current += 1
     const turn = latest.current
     // A late response would show an older balance.
-    const settle = (change: Partial<Balance>) => {
+    const update = (change: Partial<Balance>) => {
       if (turn === latest.current) setState((before) => ({ ...before, isLoading: false, ...change }))
     }
     setState((before) => ({ ...before, isLoading: true }))
@@ -45,9 +45,9 @@ export function useBalance(address: `0x${string}`): Balance {
           })),
         ),
       ])
-      settle({ wei, tokens: held, error: null })
+      update({ wei, tokens: held, error: null })
     } catch (error) {
-      settle({ error: toServiceError(error) })
+      update({ error: toServiceError(error) })
     }
   }, [client, address, tokens])
 

@@ -15,7 +15,7 @@ import { createWarmWorker } from '../../test/worker/warmWorker.ts'
 import { readOperatorTrust, toVerifyRequest } from '../anchors/trust.ts'
 import type { WebConfig } from '../config.ts'
 import { parsePasted } from '../verifyPage/SubjectForm.tsx'
-import { type Asked, findAsked } from '../verifyPage/useAsked.ts'
+import { type FoundSubject, findSubject } from '../verifyPage/useLookup.ts'
 import { fetchBytes } from './pageFetch.ts'
 import { startVerification } from './startVerification.ts'
 
@@ -41,14 +41,14 @@ function toSite(row: Subject): WebConfig {
 }
 
 /** The request that the page would build from a visitor's input. Undefined if it builds none. */
-async function toAsked(config: WebConfig, { subject, collaterals = [] }: Subject): Promise<Asked | undefined> {
+async function toAsked(config: WebConfig, { subject, collaterals = [] }: Subject): Promise<FoundSubject | undefined> {
   const { apiBaseUrl } = config
   if (typeof subject !== 'string') return { ...chooseReceipt([subject, ...collaterals]), apiBaseUrl }
   const pasted = parsePasted(subject)
-  return pasted.kind === 'unknown' ? undefined : findAsked({ fetchBytes }, config, pasted)
+  return pasted.kind === 'unknown' ? undefined : findSubject({ fetchBytes }, config, pasted)
 }
 
-function toRequest(config: WebConfig, asked: Asked, { at, opening }: Subject): VerifyRequest {
+function toRequest(config: WebConfig, asked: FoundSubject, { at, opening }: Subject): VerifyRequest {
   const { trust, fault } = readOperatorTrust(config)
   expect(fault).toBeUndefined()
   return {

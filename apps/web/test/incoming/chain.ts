@@ -1,7 +1,7 @@
 import type { Hex } from '@countersign/sdk'
 import { HttpRequestError, RpcRequestError } from 'viem'
 import type { Token } from '../../src/config.ts'
-import type { IncomingChain } from '../../src/incoming/lookForPayments.ts'
+import type { IncomingChain } from '../../src/incoming/findPayments.ts'
 
 export const me: Hex = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 export const friend: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'

@@ -3,14 +3,14 @@ import { Fragment, useMemo } from 'react'
 import { useConfig } from '../config.ts'
 import { Notice } from '../ui/Notice.tsx'
 
-export type ShownWordsProps = {
+export type ContentDetailsProps = {
   shown: ShownContent
   /** The signing address. */
   wallet: string
 }
 
 /** Shows the content to sign, in words and field by field. */
-export function ShownWords({ shown, wallet }: ShownWordsProps) {
+export function ContentDetails({ shown, wallet }: ContentDetailsProps) {
   const { chainId } = useConfig()
   const { title, sentence, warnings, facts } = useMemo(
     () => describeContent(shown, { wallet, page: { host: window.location.host, chainId } }),

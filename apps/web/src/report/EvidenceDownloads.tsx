@@ -6,7 +6,7 @@ import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { Fold } from '../ui/Fold.tsx'
 
 /** Offers the verified bytes as downloads. */
-export function KeepEvidence({ outcome }: { outcome: Outcome }) {
+export function EvidenceDownloads({ outcome }: { outcome: Outcome }) {
   const { bytes, cid, collateral, receipt, view } = outcome
   const car = useMemo(() => (receipt?.version === ATTESTATION_V2 ? toCar(outcome) : undefined), [outcome, receipt])
   if (receipt === undefined) return null

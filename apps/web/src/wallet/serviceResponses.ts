@@ -12,18 +12,18 @@ export type Provider = {
 const MAX_PROVIDERS = 20
 
 /** Fetches JSON from the service. Returns undefined for an error status and rejects on a network error. */
-export async function askService(apiBaseUrl: string, path: string, init: RequestInit): Promise<unknown> {
+export async function fetchFromService(apiBaseUrl: string, path: string, init: RequestInit): Promise<unknown> {
   const response = await globalThis.fetch(`${apiBaseUrl.replace(/\/+$/, '')}${path}`, init)
   return response.ok ? response.json() : undefined
 }
 
 /** Returns `parse` of the response, with undefined for a failed request. Null while loading. `parse` must be stable. */
-export function useServiceAnswer<R>(apiBaseUrl: string, path: string, parse: (body: unknown) => R): R | null {
+export function useServiceResponse<R>(apiBaseUrl: string, path: string, parse: (body: unknown) => R): R | null {
   const [answer, setAnswer] = useState<R | null>(null)
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
-    askService(apiBaseUrl, path, { signal })
+    fetchFromService(apiBaseUrl, path, { signal })
       // Another part of the page reports the outage.
       .catch(() => undefined)
       .then((body) => {

@@ -19,44 +19,44 @@ import { fetchBytes } from '../worker/pageFetch.ts'
 type Fault = { title: string; text: string }
 
 /** The visitor's subject, or the reason it wasn't found. Only the latest request counts. */
-export function useAsked() {
-  const [asked, setAsked] = useState<Asked | undefined>(undefined)
+export function useLookup() {
+  const [found, setFound] = useState<FoundSubject | undefined>(undefined)
   const [fault, setFault] = useState<Fault | undefined>(undefined)
-  const [isAsking, setAsking] = useState(false)
+  const [isLoading, setLoading] = useState(false)
   const latest = useRef(0)
 
   /** Removes the old verdict, so that it never appears next to a new subject, and ignores late responses. */
-  function forget() {
+  function reset() {
     latest.current += 1
     setFault(undefined)
-    setAsking(false)
-    setAsked(undefined)
+    setLoading(false)
+    setFound(undefined)
   }
 
-  async function ask(find: () => Promise<Asked>) {
-    forget()
+  async function lookUp(find: () => Promise<FoundSubject>) {
+    reset()
     const turn = latest.current
-    setAsking(true)
+    setLoading(true)
     try {
-      const found = await find()
-      if (turn === latest.current) setAsked(found)
+      const subject = await find()
+      if (turn === latest.current) setFound(subject)
     } catch (error) {
       if (turn === latest.current) setFault(toFault(error))
     } finally {
-      if (turn === latest.current) setAsking(false)
+      if (turn === latest.current) setLoading(false)
     }
   }
 
   /** Also asks the service again, because its last response may have caused the failure. */
-  function retry({ subject, ...rest }: Asked) {
-    if (subject.kind !== 'proof') return setAsked({ subject, ...rest })
-    void ask(async () => ({ ...rest, ...(await askProof({ fetchBytes }, subject)) }))
+  function retry({ subject, ...rest }: FoundSubject) {
+    if (subject.kind !== 'proof') return setFound({ subject, ...rest })
+    void lookUp(async () => ({ ...rest, ...(await fetchProof({ fetchBytes }, subject)) }))
   }
 
-  return { asked, fault, isAsking, ask, forget, retry, setAsked }
+  return { found, fault, isLoading, lookUp, reset, retry, setFound }
 }
 
-export type AskedState = ReturnType<typeof useAsked>
+export type Lookup = ReturnType<typeof useLookup>
 
 function toFault(error: unknown): Fault {
   if (error instanceof SubjectFault) return { title: error.title, text: error.message }
@@ -78,26 +78,26 @@ class SubjectFault extends Error {
 }
 
 /** The subject to verify. */
-export type Asked = Pick<VerifyRequest, 'subject' | 'collaterals' | 'opening'> & {
+export type FoundSubject = Pick<VerifyRequest, 'subject' | 'collaterals' | 'opening'> & {
   /** The service's response, for a proof link or slug. */
   proof?: ProofPayload
   apiBaseUrl: string
 }
 
 /** Resolves pasted text. Proofs are fetched here, because the page shows the service's claims. */
-export async function findAsked(
+export async function findSubject(
   deps: { fetchBytes: FetchBytes },
   config: WebConfig,
   pasted: NamedSubject,
-): Promise<Asked> {
+): Promise<FoundSubject> {
   if (pasted.kind !== 'proof') return { subject: pasted, apiBaseUrl: config.apiBaseUrl }
-  return askProof(deps, { slug: pasted.slug, api: await toApi(deps, config, pasted.origin) })
+  return fetchProof(deps, { slug: pasted.slug, api: await toApi(deps, config, pasted.origin) })
 }
 
-async function askProof(
+async function fetchProof(
   deps: { fetchBytes: FetchBytes },
   { slug, api }: { slug: string; api: string },
-): Promise<Asked> {
+): Promise<FoundSubject> {
   const proof = await getProof(deps, { api, slug })
   return { subject: { kind: 'proof', slug, api, proof }, proof, apiBaseUrl: api }
 }

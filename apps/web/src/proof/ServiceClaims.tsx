@@ -6,7 +6,7 @@ import { proofStatusWords } from '../words/proofStatus.ts'
 import type { VerificationState } from '../worker/useVerification.ts'
 
 /** Shows the service's claims, last. Opens if a claim is false or the proof is pending. */
-export function ServiceWord(props: { proof: ProofPayload; state: VerificationState; isPolling: boolean }) {
+export function ServiceClaims(props: { proof: ProofPayload; state: VerificationState; isPolling: boolean }) {
   const { proof, state, isPolling } = props
   const claims = toClaims(state, proof)
   const lies = findLies(claims).length
@@ -19,7 +19,7 @@ export function ServiceWord(props: { proof: ProofPayload; state: VerificationSta
       note={lies === 0 ? label : `${label}; some of it is false`}
       isOpen={lies > 0 || proof.status !== 'complete'}
     >
-      <ProofLife status={proof.status} isPolling={isPolling} />
+      <PublicationStages status={proof.status} isPolling={isPolling} />
       {areClaimsShown ? <ClaimList claims={claims} /> : null}
     </Fold>
   )
@@ -50,7 +50,7 @@ const tones: Record<StageState, string> = {
 }
 
 /** Shows the four stages of publication. */
-function ProofLife({ status, isPolling }: { status: ProofStatus; isPolling: boolean }) {
+function PublicationStages({ status, isPolling }: { status: ProofStatus; isPolling: boolean }) {
   const { meaning } = proofStatusWords[status]
   return (
     <section aria-labelledby="life-title">

@@ -6,7 +6,7 @@ import { useConfig } from '../config.ts'
 import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { toChainName } from '../words/format.ts'
 
-export function RulesInWords({ policy }: { policy: Policy }) {
+export function VaultRules({ policy }: { policy: Policy }) {
   const { summary, rules, notes } = useMemo(() => describePolicy(policy), [policy])
   return (
     <div className="vault-rules stack">

@@ -1,7 +1,14 @@
 import type { Hex } from '@countersign/sdk'
 import { BaseError, HttpRequestError, type PublicClient, RpcRequestError } from 'viem'
 import type { Token } from '../config.ts'
-import { type Found, type Incoming, type IncomingFault, type IncomingState, type Looked, toTime } from './payment.ts'
+import {
+  type Found,
+  type Incoming,
+  type IncomingFault,
+  type IncomingState,
+  type SearchedRange,
+  toTime,
+} from './payment.ts'
 import { type BalanceChain, scanBalance } from './scanBalance.ts'
 import { type LogChain, scanTransfers } from './scanTransfers.ts'
 
@@ -12,7 +19,7 @@ const RANGES = [10_000n, 100n]
 /** Blocks that a reorganization may still replace. */
 const UNSETTLED_BLOCKS = 12n
 
-export type LookParameters = {
+export type FindPaymentsParameters = {
   address: Hex
   tokens: readonly Token[]
   known: IncomingState
@@ -20,9 +27,9 @@ export type LookParameters = {
 }
 
 /** Searches the blocks since the last search. The first search goes back as far as the node allows. Rejects only when aborted. */
-export async function lookForPayments(
+export async function findPayments(
   chain: IncomingChain,
-  { address, tokens, known, signal }: LookParameters,
+  { address, tokens, known, signal }: FindPaymentsParameters,
 ): Promise<IncomingState> {
   let head: bigint
   try {
@@ -34,18 +41,18 @@ export async function lookForPayments(
   }
   const parameters = { address, toBlock: head, signal }
   const [ether, transfers] = [
-    await lookBack(chain, {
+    await searchBack(chain, {
       head,
       signal,
-      looked: known.ether,
+      searched: known.ether,
       scan: (fromBlock) => scanBalance(chain, { ...parameters, fromBlock }),
     }),
     tokens.length === 0
       ? null
-      : await lookBack(chain, {
+      : await searchBack(chain, {
           head,
           signal,
-          looked: known.tokens,
+          searched: known.tokens,
           scan: (fromBlock) => scanTransfers(chain, { ...parameters, tokens, fromBlock }),
         }),
   ]
@@ -55,29 +62,32 @@ export async function lookForPayments(
   })
   return {
     payments: [...kept, ...ether.payments, ...(transfers?.payments ?? [])],
-    ether: ether.looked,
-    tokens: transfers?.looked ?? null,
+    ether: ether.searched,
+    tokens: transfers?.searched ?? null,
   }
 }
 
-type LookBackParameters = {
+type SearchBackParameters = {
   head: bigint
-  looked: Looked | IncomingFault | null
+  searched: SearchedRange | IncomingFault | null
   scan: (fromBlock: bigint) => Promise<Found>
   signal: AbortSignal
 }
 
 type Outcome = {
   payments: readonly Incoming[]
-  looked: Looked | IncomingFault
+  searched: SearchedRange | IncomingFault
   /** Earlier results for blocks after this one are replaced. */
   scannedFrom: bigint
 }
 
-async function lookBack(chain: IncomingChain, { head, looked, scan, signal }: LookBackParameters): Promise<Outcome> {
+async function searchBack(
+  chain: IncomingChain,
+  { head, searched, scan, signal }: SearchBackParameters,
+): Promise<Outcome> {
   // The node would reject the query again.
-  if (looked === 'refused') return { payments: [], looked, scannedFrom: head }
-  const last = looked !== null && typeof looked === 'object' && looked.toBlock <= head ? looked : null
+  if (searched === 'refused') return { payments: [], searched, scannedFrom: head }
+  const last = searched !== null && typeof searched === 'object' && searched.toBlock <= head ? searched : null
   const starts = RANGES.map((range) => (head > range ? head - range : 0n))
   if (last !== null) starts[0] = last.toBlock
   let fault: IncomingFault = 'refused'
@@ -90,7 +100,7 @@ async function lookBack(chain: IncomingChain, { head, looked, scan, signal }: Lo
         : { fromBlock, since: toTime((await chain.getBlock({ blockNumber: fromBlock })).timestamp) }
       const isYoung = head - since.fromBlock < UNSETTLED_BLOCKS
       const toBlock = isYoung ? since.fromBlock : head - UNSETTLED_BLOCKS
-      return { payments, looked: { ...since, toBlock }, scannedFrom: fromBlock }
+      return { payments, searched: { ...since, toBlock }, scannedFrom: fromBlock }
     } catch (error) {
       signal.throwIfAborted()
       fault = toFault(error)
@@ -98,7 +108,7 @@ async function lookBack(chain: IncomingChain, { head, looked, scan, signal }: Lo
       if (fault === 'unreachable') break
     }
   }
-  return { payments: [], looked: fault, scannedFrom: head }
+  return { payments: [], searched: fault, scannedFrom: head }
 }
 
 function toFault(error: unknown): IncomingFault {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createFakeChain, type FakeChain, httpFailure, me, refusal, token } from '../../test/incoming/chain.ts'
-import { lookForPayments } from './lookForPayments.ts'
-import { type IncomingState, NOTHING_LOOKED_AT } from './payment.ts'
+import { findPayments } from './findPayments.ts'
+import { type IncomingState, NOTHING_SEARCHED } from './payment.ts'
 
 const { signal } = new AbortController()
-const look = (chain: FakeChain, known: IncomingState = NOTHING_LOOKED_AT, tokens = [token]) =>
-  lookForPayments(chain, { address: me, tokens, known, signal })
+const look = (chain: FakeChain, known: IncomingState = NOTHING_SEARCHED, tokens = [token]) =>
+  findPayments(chain, { address: me, tokens, known, signal })
 const amountsOf = ({ payments }: IncomingState) => payments.map(({ amount }) => amount).toSorted()
 const pay = (number: bigint, value: bigint) => ({ number, transactions: [{ value }] })
 
@@ -33,7 +33,7 @@ describe('the first search', () => {
 
   test('skips token queries without tokens', async () => {
     const chain = createFakeChain({ head: 50n, blocks: [] })
-    expect((await look(chain, NOTHING_LOOKED_AT, [])).tokens).toBeNull()
+    expect((await look(chain, NOTHING_SEARCHED, [])).tokens).toBeNull()
     expect(chain.asked).not.toContain('eth_getLogs')
   })
 })
@@ -113,6 +113,6 @@ describe('a node that', () => {
 
 test('rejects when aborted', async () => {
   const chain = createFakeChain({ head: 100n, blocks: [] })
-  const parameters = { address: me, tokens: [], known: NOTHING_LOOKED_AT, signal: AbortSignal.abort() }
-  await expect(lookForPayments(chain, parameters)).rejects.toThrow(/abort/)
+  const parameters = { address: me, tokens: [], known: NOTHING_SEARCHED, signal: AbortSignal.abort() }
+  await expect(findPayments(chain, parameters)).rejects.toThrow(/abort/)
 })

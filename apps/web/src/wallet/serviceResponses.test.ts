@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseProviders } from './serviceAnswers.ts'
+import { parseProviders } from './serviceResponses.ts'
 
 const icon = 'data:image/svg+xml;base64,AAAA'
 const google = { id: 'google', name: 'Google', icon }

@@ -6,7 +6,10 @@ import { parseTransferData } from '../token/erc20.ts'
 import type { Draft } from './prepareDraft.ts'
 
 /** The exact amount with its unit. */
-export function tellAmount({ valueWei, transfer }: Pick<Draft, 'valueWei' | 'transfer'>, coin: string): string {
+export function formatPaymentAmount(
+  { valueWei, transfer }: Pick<Draft, 'valueWei' | 'transfer'>,
+  coin: string,
+): string {
   if (transfer === null) return `${formatEther(valueWei)} ${coin}`
   return `${formatUnits(transfer.amount, transfer.token.decimals)} ${transfer.token.symbol}`
 }
