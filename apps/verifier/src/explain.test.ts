@@ -17,7 +17,7 @@ async function explainFile(content: string | Uint8Array): Promise<string> {
 
 describe('explain', () => {
   test('says that it verifies nothing', async () => {
-    expect(await explainFile(honest.bytes)).toMatch(/^What it says, not whether it is true\./)
+    expect(await explainFile(honest.bytes)).toMatch(/^This is only what the file says\./)
   })
 
   test('prints measurements, report data and flags of a quote, binary or hex', async () => {

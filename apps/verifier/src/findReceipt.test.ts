@@ -35,7 +35,7 @@ describe('a receipt by its proof', () => {
     const { exitCode, error } = await runJson(`${url}/proof/${slug}`)
     expect({ exitCode, code: error.code }).toEqual({ exitCode: 5, code: 'fetch_failed' })
     expect(error.message).toContain(
-      'a web page instead of data (if it is at another address, name the service with --api)',
+      'a web page instead of data (if it has another address, name the service with --api)',
     )
   })
 

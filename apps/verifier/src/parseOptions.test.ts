@@ -125,7 +125,7 @@ describe('the command line', () => {
     expect(parse('r', '--platform', 'fmspc:00806F050000', '--platform', `ppid:${ppid}`)).toMatchObject({
       anchors: { enclave: { platforms: [{ fmspc: '00806f050000' }, { ppid }] } },
     })
-    expect(() => parse('r', '--platform', ppid)).toThrow(/^--platform is no machine/)
+    expect(() => parse('r', '--platform', ppid)).toThrow(/^invalid --platform/)
   })
 
   test.each<[string, string]>([
@@ -141,7 +141,7 @@ describe('the command line', () => {
       [hex, hex, hex, hex, register],
       [register, hex, hex, hex, hex, hex, hex, hex],
     ]) {
-      expect(() => parse('r', '--measurement', parts.join(':'))).toThrow(/^--measurement is not /)
+      expect(() => parse('r', '--measurement', parts.join(':'))).toThrow(/^--measurement expects /)
     }
   })
 
@@ -197,7 +197,7 @@ describe('the command line', () => {
     ['a delay with a fraction', ['r', '--rpc', 'http://a', '--maximum-event-delay', '1.5'], '1.5'],
     ['a delay without end', ['r', '--rpc', 'http://a', '--maximum-event-delay', 'Infinity'], 'Infinity'],
     ['an empty delay', ['r', '--rpc', 'http://a', '--maximum-event-delay', ''], ''],
-    ['a delay without a chain', ['r', '--maximum-event-delay', '60'], 'give a node with --rpc'],
+    ['a delay without a chain', ['r', '--maximum-event-delay', '60'], 'name a node with --rpc'],
     ['hex that is none', ['r', '--measurement', 'xyz'], 'xyz'],
     ['an MRTD of 47 bytes', ['r', '--measurement', 'ab'.repeat(47)], '94 digits'],
     ['an empty hash', ['r', '--config-hash', ''], '0 digits'],
