@@ -70,9 +70,9 @@ describe('recovery', () => {
     const peer = createTestPeer({ policy, config: { version: '0.0.1' } })
     const { app, recovered } = await recover(folder, peer)
     // A custodian who doesn't know of the upgrade doesn't give a share.
-    await expect(submit(folder, app, { peer: lost })).rejects.toThrow('another policy')
+    await expect(submit(folder, app, { peer: lost })).rejects.toThrow('different root secret policy')
     const configHash = toHex(peer.configHash)
-    await expect(submit(folder, app, { peer, policy: lost.parsed, configHash })).rejects.toThrow('another policy')
+    await expect(submit(folder, app, { peer, policy: lost.parsed, configHash })).rejects.toThrow('different root secret policy')
     for (const pair of custodians.slice(0, 2)) await submit(folder, app, { peer, madeUnder: lost.parsed, pair })
     await recovered
     expect(peer.secrets).toEqual(lost.secrets)
