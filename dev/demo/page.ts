@@ -57,7 +57,7 @@ function show(signedIn: SignedIn | null) {
   find('links').replaceChildren(
     signedIn?.slug === undefined
       ? createLink('Open the wallet', config.webUrl)
-      : createLink('See the proof of the signature', `${config.webUrl}/proof/${signedIn.slug}`),
+      : createLink('View proof of the signature', `${config.webUrl}/proof/${signedIn.slug}`),
   )
 }
 

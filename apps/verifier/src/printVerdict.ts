@@ -72,9 +72,9 @@ export function printVerdictJson(outcome: CliOutcome): string {
   const signed = receipt && toSigned(receipt, outcome)
   const log = outcome.logged && { log: outcome.logged }
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
-  const judged = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
+  const checked = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
   const problems = outcome.problems.concat(unwritten)
-  return `${toPrintableJson({ ...judged, ...signed, ...log, falseClaims, problems })}\n`
+  return `${toPrintableJson({ ...checked, ...signed, ...log, falseClaims, problems })}\n`
 }
 
 /** Leaves out the signature: for off-chain content, it's as valuable as a key. */
@@ -116,7 +116,7 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   const lies = findLies(outcome.claims)
   const context = { anchorSource: 'visitor', lies: lies.length, status: outcome.proof?.status } as const
   const { tone, title, sentence, notes } = describeVerdict(outcome, context)
-  const isJudged = verdict !== 'failed' && verdict !== 'incomplete'
+  const hasConclusion = verdict !== 'failed' && verdict !== 'incomplete'
   return [
     printTitle(title, TONES[tone], paint),
     say([sentence, ...notes].join(' ')),
@@ -125,8 +125,8 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
     ...(verdict === 'failed' ? printFailure(outcome) : []),
     ...(verdict === 'incomplete' ? printMissingEvidence(outcome).map(say) : []),
     ...(receipt === undefined ? [] : printSigned(outcome, receipt)),
-    ...(isJudged && !isKnownCode && !isMockRefused ? ['', ...printMissingAnchors(outcome)] : []),
-    ...(isJudged ? printTimeBound(outcome).map(say) : []),
+    ...(hasConclusion && !isKnownCode && !isMockRefused ? ['', ...printMissingAnchors(outcome)] : []),
+    ...(hasConclusion ? printTimeBound(outcome).map(say) : []),
   ]
 }
 
@@ -214,8 +214,8 @@ function helpWithTime({ timeBound, isEventMissing, proof }: CliOutcome): string 
   }
   if (!isEventMissing)
     return 'To check the chain, add a node with --rpc, and the contract with --contract or --manifest.'
-  const isGivenUp = proof !== undefined && isTerminalProofStatus(proof.status)
-  return isGivenUp
+  const hasEnded = proof !== undefined && isTerminalProofStatus(proof.status)
+  return hasEnded
     ? 'Publishing failed, so there will be no event.'
     : 'A new receipt may not be published yet. Try again in a few minutes.'
 }

@@ -34,10 +34,10 @@ const BAD_INPUT = 2
 type Failure = { code: string; message: string }
 
 /** The result of checking one wallet once. */
-type Look = { address: string } & ({ report: MonitorReport } | { error: Failure })
+type WalletResult = { address: string } & ({ report: MonitorReport } | { error: Failure })
 
 /** The results of one run, as `--json` prints them and the webhook receives them. `error` is set if the state couldn't be written. */
-type Turn = { looks: readonly Look[]; exitCode: number; error?: Failure }
+type MonitorRun = { looks: readonly WalletResult[]; exitCode: number; error?: Failure }
 
 /** Runs the whole program except for its process and returns the exit code. Never throws. */
 export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]): Promise<number> {
@@ -64,9 +64,9 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
   const fetchBytes = createFetchBytes(deps)
   const { now, wait } = deps
   const { isMockAllowed, logTimeS } = options
-  let [shown, told] = ['', '']
+  let [printed, notified] = ['', '']
   for (;;) {
-    const looks: Look[] = []
+    const looks: WalletResult[] = []
     const logTime = createLogTime(logTimeS === undefined ? undefined : logTimeS * 1000)
     for (const { address, memory } of watched) {
       const request = { ...options, address, manifests, allowMock: isMockAllowed }
@@ -74,29 +74,29 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
         looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs, logTime }, request) })
       } catch (error) {
         // In later runs, arguments can become invalid because a node lags or because the wallet got its first receipt.
-        const isFirst = shown === ''
+        const isFirst = printed === ''
         if (isFirst && error instanceof VerifierError && error.code === 'invalid_arguments') throw error
         // Even an internal error: what someone published for one wallet must not stop the others.
         looks.push({ address, error: describeError(error) })
       }
     }
     // Before the report, which includes a failed write.
-    const turn = toTurn(looks, await keepState(options.stateFile, logs))
-    const news = toNews(turn)
-    if (news !== shown) show(deps, turn, { isJson })
-    shown = news
-    const { exitCode } = turn
+    const run = toRun(looks, await storeState(options.stateFile, logs))
+    const state = toComparableState(run)
+    if (state !== printed) print(deps, run, { isJson })
+    printed = state
+    const { exitCode } = run
     // The webhook gets incomplete reports, then every change until all are complete again.
-    const isTold = told === '' ? exitCode === COMPLETE : told === news
-    if (options.webhook !== undefined && !isTold && (await postWebhook(deps, options.webhook, turn))) {
-      told = exitCode === COMPLETE ? '' : news
+    const isNotified = notified === '' ? exitCode === COMPLETE : notified === state
+    if (options.webhook !== undefined && !isNotified && (await postWebhook(deps, options.webhook, run))) {
+      notified = exitCode === COMPLETE ? '' : state
     }
     if (!options.isFollowing || !(await deps.wait(options.intervalS * 1000))) return exitCode
   }
 }
 
 /** Returns the error if the state couldn't be written. */
-async function keepState(path: string | undefined, logs: LogsMemory): Promise<Failure | undefined> {
+async function storeState(path: string | undefined, logs: LogsMemory): Promise<Failure | undefined> {
   try {
     await writeState(path, logs)
     return undefined
@@ -106,32 +106,32 @@ async function keepState(path: string | undefined, logs: LogsMemory): Promise<Fa
 }
 
 /** The worst exit code of all wallets. */
-function toTurn(looks: readonly Look[], error: Failure | undefined): Turn {
-  const found = looks.map((look) => ('report' in look ? look.report.conclusion : 'incomplete'))
+function toRun(looks: readonly WalletResult[], error: Failure | undefined): MonitorRun {
+  const found = looks.map((result) => ('report' in result ? result.report.conclusion : 'incomplete'))
   const worst = findWorst(error === undefined ? found : [...found, 'incomplete']) ?? 'incomplete'
   return { looks, exitCode: monitorVerdicts[worst].exitCode, ...(error === undefined ? {} : { error }) }
 }
 
 /** Leaves out what changes with every block and cosignature. */
-function toNews({ looks, error }: Turn): string {
-  const news = looks.map((look) => {
-    if (!('report' in look)) return look
-    const { head: _, logs, ...report } = look.report
+function toComparableState({ looks, error }: MonitorRun): string {
+  const state = looks.map((result) => {
+    if (!('report' in result)) return result
+    const { head: _, logs, ...report } = result.report
     return { ...report, logs: logs?.map(({ size: _size, cosignedAt: _time, ...log }) => log) }
   })
-  return JSON.stringify([news, error])
+  return JSON.stringify([state, error])
 }
 
-function show({ writeOut, writeError }: MonitorCliDeps, turn: Turn, { isJson }: { isJson: boolean }) {
-  const { looks, error } = turn
+function print({ writeOut, writeError }: MonitorCliDeps, run: MonitorRun, { isJson }: { isJson: boolean }) {
+  const { looks, error } = run
   if (error !== undefined) writeError(toLine(`${error.message} [${error.code}]`))
-  if (isJson) return writeOut(toJsonLine(turn))
-  for (const look of looks) {
-    if ('error' in look) {
-      writeError(toLine(`${look.address}: not checked: ${look.error.message} [${look.error.code}]`))
+  if (isJson) return writeOut(toJsonLine(run))
+  for (const result of looks) {
+    if ('error' in result) {
+      writeError(toLine(`${result.address}: not checked: ${result.error.message} [${result.error.code}]`))
       continue
     }
-    const { report } = look
+    const { report } = result
     const { headline, findings, logs, unseen } = describeReport(report)
     const lines = [
       `${report.address} on chain ${report.chainId}, up to block ${report.head.number} of ${report.head.time.toISOString()}`,
@@ -148,8 +148,8 @@ function show({ writeOut, writeError }: MonitorCliDeps, turn: Turn, { isJson }: 
  * Returns whether the webhook accepted the report. Otherwise prints an error, and the next run tries again. Prints only the host, because
  * the path is often secret.
  */
-async function postWebhook(deps: MonitorCliDeps, url: string, turn: Turn): Promise<boolean> {
-  const body = JSON.stringify(turn)
+async function postWebhook(deps: MonitorCliDeps, url: string, run: MonitorRun): Promise<boolean> {
+  const body = JSON.stringify(run)
   const headers = { 'content-type': 'application/json' }
   try {
     const { ok, status } = await withinTimeLimit(deps.timeoutMs, async (signal) => {
