@@ -17,7 +17,7 @@ export function MonitorCard({ address }: { address: Hex }) {
   if (attestations === undefined) return null
   return (
     <section className="card" aria-labelledby="monitor-heading">
-      <h2 id="monitor-heading">Missing proofs</h2>
+      <h2 id="monitor-heading">Check for missing proofs</h2>
       {isAsked ? (
         <MonitorResult address={address} />
       ) : (

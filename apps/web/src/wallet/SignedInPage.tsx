@@ -117,8 +117,8 @@ function MockBanner() {
   return (
     <aside aria-label="Simulated hardware" className="notice tone-warning">
       <p>
-        <strong className="notice-title">Simulated hardware.</strong> This service runs on simulated hardware, for
-        development. Its proofs say nothing about real hardware.
+        <strong className="notice-title">Simulated hardware.</strong> This service is for development. Its proofs say
+        nothing about real hardware.
       </p>
     </aside>
   )
