@@ -37,7 +37,9 @@ describe('creating a vault', () => {
       .element(screen.getByRole('heading', { name: 'Review the rules: you can’t change them later' }))
       .toHaveFocus()
     await expect.element(screen.getByText(/^These rules can never change\./)).toBeVisible()
-    await expect.element(screen.getByText('There is no spare passkey: one that is lost cannot be replaced.')).toBeVisible()
+    await expect
+      .element(screen.getByText('There is no spare passkey: one that is lost cannot be replaced.'))
+      .toBeVisible()
     await expect.element(screen.getByText(/If the domain is lost, its passkeys are lost too/)).toBeVisible()
     await expect.element(screen.getByText(/root secret is lost/)).toBeVisible()
     await expectAccessible()

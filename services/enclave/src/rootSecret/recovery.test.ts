@@ -72,7 +72,9 @@ describe('recovery', () => {
     // A custodian who doesn't know of the upgrade doesn't give a share.
     await expect(submit(folder, app, { peer: lost })).rejects.toThrow('different root secret policy')
     const configHash = toHex(peer.configHash)
-    await expect(submit(folder, app, { peer, policy: lost.parsed, configHash })).rejects.toThrow('different root secret policy')
+    await expect(submit(folder, app, { peer, policy: lost.parsed, configHash })).rejects.toThrow(
+      'different root secret policy',
+    )
     for (const pair of custodians.slice(0, 2)) await submit(folder, app, { peer, madeUnder: lost.parsed, pair })
     await recovered
     expect(peer.secrets).toEqual(lost.secrets)
