@@ -400,7 +400,7 @@ describe('a policy that would accept more than intended', () => {
     ['a platform of no length', { ...policy, platforms: [{ ppid: '' }] }],
     ['a platform with two identities', { ...policy, platforms: [{ fmspc: '00806f050000', ppid: '44'.repeat(16) }] }],
     ['an event without payloads', { ...policy, events: { 'compose-hash': [] } }],
-    ['events that are none', { ...policy, events: null }],
+    ['invalid events', { ...policy, events: null }],
     ['an event in upper case, which no log has', { ...policy, events: { 'compose-hash': ['AB'] } }],
     ['an event with 0x', { ...policy, events: { 'compose-hash': ['0xab'] } }],
     ['an event as text', { ...policy, events: { 'key-provider': ['kms'] } }],

@@ -509,7 +509,7 @@ describe('callers under a policy', () => {
       'a forged revocation list',
       attestCaller({ revocations: simulator.revocations({ faults: { wrongSigner: true } }) }),
     ],
-    ['a revocation list that is none', attestCaller({ revocations: new Uint8Array(3) })],
+    ['an invalid revocation list', attestCaller({ revocations: new Uint8Array(3) })],
     ['another configuration', attestCaller({ hash: '77'.repeat(32) })],
     ['another key in the report', attestCaller({ key: createTestCoordinator().key })],
     ['a debuggable guest', attestCaller({ policy: 0xb0000n })],
@@ -761,7 +761,7 @@ describe('before the body is read', () => {
       'caller_signature_invalid',
     ],
     ['another body hash', { ...sign(), 'countersign-body': 'ab'.repeat(32) }, 'caller_signature_invalid'],
-    ['a body hash that is none', { ...sign(), 'countersign-body': 'x' }, 'caller_signature_invalid'],
+    ['an invalid body hash', { ...sign(), 'countersign-body': 'x' }, 'caller_signature_invalid'],
     ['signed for another path', sign({ path: enclavePaths.openSession }), 'caller_signature_invalid'],
     ['too old', sign({ timeMs: at.getTime() - 30_001 }), 'caller_clock_skew'],
   ])('%s is refused', async (_, headers, code) => {

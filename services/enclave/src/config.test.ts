@@ -392,7 +392,7 @@ describe('faults', () => {
   test.each<[string, object]>([
     ['of zero', { Genoa: { snp: 0, ucode: 0 } }],
     ['of zero for one product', { Genoa: { snp: 23 }, Turin: { snp: 0 } }],
-  ])('production takes a minimum TCB %s for none', (_, minimumTcb) => {
+  ])('production treats a minimum TCB %s as missing', (_, minimumTcb) => {
     files['zero.json'] = JSON.stringify({ ...JSON.parse(files['policy.json'] ?? ''), minimumTcb })
     const withPolicy = { ...valid, CALLER_POLICY_FILE: 'zero.json' }
     expect(read(withPolicy).callerPolicy.kind).toBe('attested')

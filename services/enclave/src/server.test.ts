@@ -92,7 +92,7 @@ describe('bodies', () => {
   test.each([
     ['of another call', enclavePaths.openSession, signed, MAX_BODY],
     ['of a call to sign that is not signed', enclavePaths.sign, {}, MAX_BODY],
-    ['of a path that is none', '/nowhere', signed, MAX_BODY],
+    ['of an unknown path', '/nowhere', signed, MAX_BODY],
     ['of an enclave that asks for the root secret', rootSecretPaths.transfer, signed, MAX_BODY],
     ['of a custodian', rootSecretPaths.share, {}, MAX_BODY],
     ['of a signed call to sign', enclavePaths.sign, signed, MAX_SIGN_BODY],

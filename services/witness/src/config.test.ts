@@ -52,11 +52,11 @@ describe('a list of logs (logs/v0)', () => {
   test.each([
     ['no header', `vkey ${vkey}\n`],
     ['another version', list.replace('v0', 'v1')],
-    ['a key that is none', list.replace('+', '-')],
+    ['an invalid key', list.replace('+', '-')],
     ['a key without its word', `logs/v0\n${vkey}\n`],
     ['an origin before any key', `logs/v0\norigin x\n${list.slice(8)}`],
     ['two origins of one log', `${list}origin a\norigin b\n`],
-    ['a misspelt word', `${list}orign a\n`],
+    ['a misspelled word', `${list}orign a\n`],
     ['an empty origin', `${list}origin\n`],
     ['a key twice', `${list}vkey ${vkey}\n`],
   ])('refused: %s', (_, text) => {

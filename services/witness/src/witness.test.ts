@@ -159,7 +159,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     ['an old size beyond the checkpoint', request.replace('old 0', 'old 6')],
     ['no old size', request.replace('old 0\n', '')],
     ['an old size with a leading zero', request.replace('old 0', 'old 00')],
-    ['a hash that is none', request.replace('old 0\n', 'old 0\nxyz\n')],
+    ['an invalid hash', request.replace('old 0\n', 'old 0\nxyz\n')],
     ['64 hashes', request.replace('old 0\n', `old 0\n${`${'A'.repeat(43)}=\n`.repeat(64)}`)],
     ['no signature', request.slice(0, request.indexOf('\n—'))],
     ['no checkpoint', 'old 0\n\n'],

@@ -230,7 +230,7 @@ describe('finish', () => {
     ['an expired token', { claims: { exp: 1 } }],
     ['no subject', { claims: { sub: undefined } }],
     ['no ID token', { token: { id_token: undefined } }],
-    ['a token that is none', { token: { id_token: 'a.b.c' } }],
+    ['an invalid token', { token: { id_token: 'a.b.c' } }],
     ['an unsigned token', { token: { id_token: `${part({ alg: 'none' })}.${part({ sub: 'alice' })}.` } }],
     ['a huge token', { claims: { x: 'x'.repeat(20_000) } }],
     ['a refusal', { tokenStatus: 400, token: { error: 'invalid_grant', error_description: 'canary' } }],

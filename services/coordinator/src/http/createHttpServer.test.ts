@@ -94,7 +94,7 @@ test.each([
   ['a Host with a user', 'GET /health HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
   ['a Host with a space', 'GET /health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
   ['a backslash in the path', get('/\\evil.example')],
-  ['an absolute form that is none', get('http://[')],
+  ['an invalid absolute form', get('http://[')],
   ['the asterisk form', get('*').replace('GET', 'OPTIONS')],
 ])('%s is a problem like any other, and a line in the log', async (_, bytes) => {
   const { open, readToEnd, log } = await listen()

@@ -97,7 +97,7 @@ describe('the public log', () => {
     ['far beyond the end', 'tile/0/x009/x007/x199/x254/x740/991'],
     ['a level too many', 'tile/2/000.p/1'],
     ['the highest level', 'tile/63/000'],
-  ])('what the checkpoint does not cover is not there: %s', async (_, path) => {
+  ])('returns 404 for what the checkpoint does not cover: %s', async (_, path) => {
     expect(() => parseTilePath(path)).not.toThrow()
     await expectNotFound(`/log/${log.hash}/${path}`)
   })
@@ -132,7 +132,7 @@ describe('the public log', () => {
     'tiles/0/000',
     'checkpoint/',
     'checkpoints',
-  ])('another spelling is not there: %s', async (path) => {
+  ])('returns 404 for another spelling: %s', async (path) => {
     await expectNotFound(`/log/${log.hash}/${path}`)
   })
 

@@ -88,7 +88,7 @@ test('does not store an invalid policy, even at the address of its hash', async 
 })
 
 test.each([
-  ['an address that is none', { policy, address: '0x12' }, 'invalid_request'],
+  ['an invalid address', { policy, address: '0x12' }, 'invalid_request'],
   ['an address of null', { policy, address: null }, 'invalid_request'],
   [
     'more than a policy may have',

@@ -85,7 +85,7 @@ describe('proofs whose receipt was deleted from the database', () => {
 
   test.each<[string, Awaited<ReturnType<RebuildReceipt>>]>([
     ['with another CID', { cid: toCid(other), bytes: other }],
-    ['of which the rows give none', undefined],
+    ['that cannot be rebuilt', undefined],
   ])('a receipt %s is unavailable', async (_, found) => {
     const { store, log } = create({ rebuild: async () => found })
     await expect(store.findProof(slug)).rejects.toMatchObject(unavailable)

@@ -119,13 +119,13 @@ describe('readPipeline', () => {
 
   test.each<[string, Record<string, string>, RegExp]>([
     ['no chain id', { CHAIN_ID: '' }, /^CHAIN_ID/],
-    ['a chain id that is none', { CHAIN_ID: '0' }, /^CHAIN_ID/],
+    ['an invalid chain id', { CHAIN_ID: '0' }, /^CHAIN_ID/],
     ['an RPC that is no URL', { RPC_URL: 'node' }, /^RPC_URL/],
     ['no contract', { ATTESTATIONS_ADDRESS: '' }, /^ATTESTATIONS_ADDRESS/],
     ['half a contract', { ATTESTATIONS_ADDRESS: '0x12' }, /^ATTESTATIONS_ADDRESS/],
     ['no key', { PUBLISHER_PRIVATE_KEY: '' }, /^PUBLISHER_PRIVATE_KEY/],
     ['two keys', { PUBLISHER_PRIVATE_KEY_FILE: '/key' }, /^PUBLISHER_PRIVATE_KEY/],
-    ['a key that is none', { PUBLISHER_PRIVATE_KEY: 'secret-text' }, /^PUBLISHER_PRIVATE_KEY/],
+    ['an invalid key', { PUBLISHER_PRIVATE_KEY: 'secret-text' }, /^PUBLISHER_PRIVATE_KEY/],
     ['no confirmations', { CONFIRMATIONS: '0' }, /^CONFIRMATIONS/],
     ['a pinner of another name', { IPFS_PINNER: 'floppy', IPFS_API_TOKEN: 't' }, /^IPFS_PINNER/],
     ['Pinata without a token', { IPFS_PINNER: 'pinata' }, /^IPFS_API_TOKEN/],

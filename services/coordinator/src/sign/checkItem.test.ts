@@ -177,7 +177,7 @@ describe('a statement of version 2', () => {
     ],
     ['with approvals', (opening) => ({ ...opening, content: { ...(opening.content as object), approvals: [] } })],
     ['with a member more', (opening) => ({ ...opening, more: 1 })],
-    ['that is none', () => null],
+    ['that is missing', () => null],
   ])('an opening %s is refused, and no error repeats it', async (_, change) => {
     for (const kind of offChain) {
       const { job, result } = await sign(kind)

@@ -245,7 +245,7 @@ describe('stores and returns nothing for invalid evidence', () => {
       (service) => state(service, { digest: `0x${'00'.repeat(32)}` }),
     ],
     [
-      'a batch that is not there',
+      'a missing batch',
       'attestation_invalid',
       ({ signing }) => {
         signing.tamper = (answer) => ({ ...answer, batches: [] })
@@ -277,7 +277,7 @@ describe('stores and returns nothing for invalid evidence', () => {
     ],
     ['another transaction hash', 'signature_invalid', (service) => state(service, { txHash: `0x${'00'.repeat(32)}` })],
     [
-      'a time that is none',
+      'an invalid time',
       'attestation_invalid',
       ({ signing }) => {
         signing.tamper = ({ results, ...answer }) => ({
@@ -945,7 +945,7 @@ describe('an invalid one does not fail the others', () => {
       'attestation_invalid',
       (service) => editEntry(service, (e) => e.with(0, 2)),
     ],
-    ['its entry is none', 'attestation_invalid', (service) => editEntry(service, (e) => e.with(0, 9))],
+    ['its entry is invalid', 'attestation_invalid', (service) => editEntry(service, (e) => e.with(0, 9))],
     ['its entry is of another key', 'attestation_invalid', (service) => editEntry(service, (e) => e.with(1, 0xee))],
     ['its entry is of another leaf', 'attestation_invalid', (service) => editEntry(service, (e) => e.with(17, 0xee))],
     ['its entry is cut off', 'attestation_invalid', (service) => editEntry(service, (e) => e.subarray(0, 45))],

@@ -81,7 +81,7 @@ test('splits a run that is too large for the database, and increases the size af
   const call = gatherCalls(run)
   let open = list(8)
   for (let round = 0; open.length > 0; round++) {
-    if (round > 8) throw new Error('it goes on for ever')
+    if (round > 8) throw new Error('it does not end')
     const settled = await Promise.allSettled(open.map(call))
     open = open.filter((_, index) => settled[index]?.status === 'rejected')
   }

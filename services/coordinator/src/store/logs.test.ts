@@ -496,7 +496,7 @@ describe('logs', () => {
       ['a leaf in capitals', { leaf: 'AB'.repeat(32) }],
       ['a leaf that is too short', { leaf: '00'.repeat(31) }],
       ['a digest that is too long', { digest: `0x${'00'.repeat(33)}` }],
-    ])('that are none are not taken: %s', async (_, changes) => {
+    ])('are rejected if invalid: %s', async (_, changes) => {
       const [good, bad] = [createTestClaim(wallet.id), createTestClaim(wallet.id, changes)]
       await expect(append({ claims: [bad, good] })).rejects.toThrow('not a claim')
       expect(await find(good)).toEqual([])

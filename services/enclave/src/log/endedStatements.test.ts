@@ -81,7 +81,7 @@ describe('an ended statement', () => {
       },
     ],
   ])(
-    'nor one that was released and %s: it could be dropped then, and an entry would say that nobody got it',
+    'nor one that was released and %s: it could then be dropped, and an entry would say that it was not released',
     async (_, end) => {
       const log = await createOpenLog()
       const { statementLog } = log

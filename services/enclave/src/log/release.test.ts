@@ -84,7 +84,7 @@ describe('release', () => {
       'another root, cosigned',
       (note) => cosign(note.replace(/\n(.)(.*=)\n\n/, (_, one, rest) => `\n${one === 'A' ? 'B' : 'A'}${rest}\n\n`)),
     ],
-    ['a line that is none', (note) => ({ checkpoint: note, cosignatures: ['nonsense'] })],
+    ['an invalid line', (note) => ({ checkpoint: note, cosignatures: ['nonsense'] })],
     ['two lines in one', (note) => ({ checkpoint: note, cosignatures: [cosign(note).cosignatures.join('\n\n')] })],
     ['no note', () => ({ checkpoint: 'nonsense', cosignatures: [] })],
   ])('%s releases nothing', async (_, change) => {

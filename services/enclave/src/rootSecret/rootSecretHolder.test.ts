@@ -127,14 +127,10 @@ describe('shares', () => {
 
 describe('a rejected share changes nothing', () => {
   test.each<[string, (shared: Shared, other: Shared) => Submission, string]>([
-    [
-      'of a custodian that is none',
-      (shared) => ({ index: 0, share: openShare(shared, 0), as: 5 }),
-      'no such custodian',
-    ],
+    ['of an unknown custodian', (shared) => ({ index: 0, share: openShare(shared, 0), as: 5 }), 'no such custodian'],
     ['sent in another’s name', (shared) => ({ index: 0, share: openShare(shared, 1), as: 1 }), 'sealed for another'],
     [
-      'sent by a stranger',
+      'sent by a third party',
       (shared) => ({ index: 0, share: openShare(shared, 0), sender: createX25519Pair() }),
       'sealed for another',
     ],

@@ -422,7 +422,7 @@ describe('rejected content: no signature', () => {
       { ...authorizationItem, authorization: { ...authorization, address: `0x${'78'.repeat(20)}` } },
       'authorization_not_allowed',
     ],
-    ['an authorization that is none', { ...authorizationItem, authorization: { chainId: 1 } }, 'invalid_request'],
+    ['an invalid authorization', { ...authorizationItem, authorization: { chainId: 1 } }, 'invalid_request'],
   ])('%s', (_, item, error) => {
     expect(sign(item as SignItem)).toEqual({ error })
   })

@@ -128,7 +128,7 @@ describe('approvals: no signature', () => {
       0,
       'client_data_malformed',
     ],
-    ['of an approver who is none', [approve(vault, { digest, approver: 2 })], 0, 'approver_unknown'],
+    ['of an unknown approver', [approve(vault, { digest, approver: 2 })], 0, 'approver_unknown'],
     ['in the name of another', [{ ...approval, approver: 1 }], 0, 'approval_signature_invalid'],
     [
       'with other authenticator data',

@@ -558,8 +558,8 @@ describe('against a node that answers anything', () => {
     ['bits before the address', { eth_call: `0x${'f'.repeat(64)}` }, 'contract_missing'],
     ['not bytes', { eth_call: 'publisher' }, 'chain_unavailable'],
     ['no code', { eth_getCode: '0x' }, 'contract_missing'],
-    ['code that is none', { eth_getCode: null }, 'chain_unavailable'],
-    ['a chain id that is none', { eth_chainId: 31_337 }, 'chain_unavailable'],
+    ['invalid code', { eth_getCode: null }, 'chain_unavailable'],
+    ['an invalid chain id', { eth_chainId: 31_337 }, 'chain_unavailable'],
   ])('assertReady: %s', async (_name, changed, code) => {
     answer(ready)
     await expect(connect().assertReady()).resolves.toBeUndefined()

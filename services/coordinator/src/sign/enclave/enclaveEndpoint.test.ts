@@ -117,7 +117,7 @@ describe('an untrusted enclave', () => {
       (fake) => (fake.settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])),
     ],
     ['a configuration that names no settings', (fake) => (fake.config = { ...fakeConfig, version: '0.1.0' })],
-    ['a commitment that is none', (fake) => (fake.commitment = 'C1'.repeat(32)), 'commitment is not valid'],
+    ['an invalid commitment', (fake) => (fake.commitment = 'C1'.repeat(32)), 'commitment is not valid'],
   ])('%s: nothing but a nonce is sent either', async (_, change, reason = 'settings') => {
     const fake = await startFake()
     change(fake)

@@ -215,7 +215,7 @@ describe('failures of an enclave', () => {
     ['a grant without end', { ...session, grant: 'x'.repeat(5000) }],
     ['a key id of another length', { ...session, keyId: '1d' }],
     ['an address without 0x', { ...session, address: 'ad'.repeat(20) }],
-    ['a time that is none', { ...session, expiresAt: 'soon' }],
+    ['an invalid time', { ...session, expiresAt: 'soon' }],
   ])('openSession answered with %s: enclave_unavailable', async (_, body) => {
     const [fake] = await startTwo()
     fake.handlers['/open-session'] = () => ({ status: 200, body })
@@ -233,7 +233,7 @@ describe('failures of an enclave', () => {
     ['a result too many', { ...signed, results: [result, result] }],
     ['more batches than items', { ...signed, batches: [batch, batch] }],
     ['a result without its batch', { ...signed, batches: [] }],
-    ['a batch that is not there', { ...signed, results: [{ ...result, batch: 1 }] }],
+    ['a missing batch', { ...signed, results: [{ ...result, batch: 1 }] }],
     ['a leaf outside the tree', { ...signed, results: [{ ...result, leafIndex: 1 }] }],
     ['a leaf before the tree', { ...signed, results: [{ ...result, leafIndex: -1 }] }],
     ['a member with an invented name', { ...signed, results: [{ ...result, path: [] }] }],
@@ -261,7 +261,7 @@ describe('failures of an enclave', () => {
 
   test.each<[string, unknown]>([
     ['nothing', {}],
-    ['a quote that is none', { quote: '00', config: fakeConfig, tlsKeyHash: '00'.repeat(32), bootId: 'b0'.repeat(16) }],
+    ['an invalid quote', { quote: '00', config: fakeConfig, tlsKeyHash: '00'.repeat(32), bootId: 'b0'.repeat(16) }],
     ['half a configuration', { quote: '00', config: {}, tlsKeyHash: '00'.repeat(32), bootId: 'b0'.repeat(16) }],
     [
       'a configuration that fits no receipt',

@@ -76,7 +76,7 @@ describe('an enclave’s attested logs', () => {
     ['keys in another order', { ...logs, keys: vkeys.toReversed() }],
     ['the key of another origin', { ...logs, keys: [vkeys[0], other] }],
     ['the key of a witness', { ...logs, keys: [witnessKey, vkeys[1]] }],
-    ['a key that is none', { ...logs, keys: ['key', vkeys[1]] }],
+    ['an invalid key', { ...logs, keys: ['key', vkeys[1]] }],
     ['a key that is no text', { ...logs, keys: [7, vkeys[1]] }],
     ['a member too many', { ...logs, size: 1 }],
   ])('%s, with a log in the settings: enclave_unavailable', async (_, given) => {
@@ -104,7 +104,7 @@ describe('signing with a log', () => {
     ['a log that is null', { ...signed, log: null }],
     ['a log without batches', { ...signed, batches: [], results: [{ error: 'grant_invalid' }] }],
     ['a leaf outside the batch', { ...signed, results: [{ batch: 0, leafIndex: 1 }] }],
-    ['a batch that is not there', { ...signed, results: [{ batch: 1, leafIndex: 0 }] }],
+    ['a missing batch', { ...signed, results: [{ batch: 1, leafIndex: 0 }] }],
     ['another origin than the checkpoint’s', { ...signed, log: { ...appended, origin: one } }],
     ['an origin that is not its own', { ...signed, log: { ...appended, ...ofOther() } }],
     ['an entry too few', { ...signed, log: { ...appended, entries: [entry] } }],

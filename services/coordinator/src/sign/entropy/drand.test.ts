@@ -93,7 +93,7 @@ describe('rejects a round', () => {
     ['due beyond the calendar', createRound(2 ** 52)],
     ['in upper case', { ...good, signature: good.signature.toUpperCase() }],
     ['with a signature in G2', { ...good, signature: '80'.repeat(96) }],
-    ['that is none', []],
+    ['that is not an object', []],
   ])('%s', async (_name, answer) => {
     await expect(createSource(answer).source.getRound()).rejects.toMatchObject({ code: 'malformed' })
   })

@@ -254,7 +254,7 @@ describe('valid collateral', () => {
 
 describe('never replaces valid collateral', () => {
   test.each<[string, SimulatedCollateralOptions, string]>([
-    ['TCB info signed by a stranger', { faults: { tcbInfoWrongSigner: true } }, 'tcb_info_signature_invalid'],
+    ['TCB info signed by another key', { faults: { tcbInfoWrongSigner: true } }, 'tcb_info_signature_invalid'],
     ['TCB info changed after signing', { faults: { tcbInfoTampered: true } }, 'tcb_info_signature_invalid'],
     ['TCB info signed by the PCK CA', { faults: { tcbInfoSignedByPckCa: true } }, 'certificate_chain_invalid'],
     ['TCB info under another root', { faults: { tcbInfoForeignChain: true } }, 'root_not_trusted'],
@@ -264,19 +264,19 @@ describe('never replaces valid collateral', () => {
     ['TCB info that has lapsed', { faults: { tcbInfoExpired: true } }, 'collateral_stale'],
     ['TCB info of tomorrow', { faults: { tcbInfoNotYetValid: true } }, 'collateral_stale'],
     [
-      'a QE identity signed by a stranger',
+      'a QE identity signed by another key',
       { faults: { qeIdentityWrongSigner: true } },
       'qe_identity_signature_invalid',
     ],
     ['a QE identity changed after signing', { faults: { qeIdentityTampered: true } }, 'qe_identity_signature_invalid'],
     ['a QE identity under another root', { faults: { qeIdentityForeignChain: true } }, 'root_not_trusted'],
     ['a QE identity that has lapsed', { faults: { qeIdentityExpired: true } }, 'collateral_stale'],
-    ['a PCK list signed by a stranger', { faults: { pckCrlWrongSigner: true } }, 'crl_signature_invalid'],
+    ['a PCK list signed by another key', { faults: { pckCrlWrongSigner: true } }, 'crl_signature_invalid'],
     ['a PCK list of the root', { faults: { pckCrlOtherIssuer: true } }, 'crl_signature_invalid'],
     ['a PCK list under another root', { faults: { pckCrlForeignChain: true } }, 'root_not_trusted'],
     ['a PCK list that has lapsed', { faults: { pckCrlExpired: true } }, 'collateral_stale'],
     ['no PCK list', { faults: { pckCrlEmpty: true } }, 'crl_malformed'],
-    ['a root list signed by a stranger', { faults: { rootCrlWrongSigner: true } }, 'crl_signature_invalid'],
+    ['a root list signed by another key', { faults: { rootCrlWrongSigner: true } }, 'crl_signature_invalid'],
     ['a root list that has lapsed', { faults: { rootCrlExpired: true } }, 'collateral_stale'],
     ['no root list', { faults: { rootCrlEmpty: true } }, 'crl_malformed'],
     ['a signing certificate of another name', { faults: { tcbSigningWrongName: true } }, 'certificate_chain_invalid'],
@@ -336,7 +336,7 @@ describe('collateral stored across a restart', () => {
     ['no JSON', async () => Buffer.from('no')],
     ['no UTF-8', async () => Buffer.from([0xff, 0xfe])],
     ['lapsed', async () => toBytes({ faults: { tcbInfoExpired: true } })],
-    ['signed by a stranger', async () => toBytes({ faults: { tcbInfoWrongSigner: true } })],
+    ['signed by another key', async () => toBytes({ faults: { tcbInfoWrongSigner: true } })],
     ['a cache that fails', fail],
   ])('%s: it is fetched', async (_, load) => {
     const { current, source } = setUp({ cache: { load, save: fail } })

@@ -460,7 +460,7 @@ describe('AMD’s revocation list', () => {
     ['without an end', simulator.revocations({ faults: { noNextUpdate: true } }), 'crl_without_next_update'],
     ['of another signer', simulator.revocations({ faults: { wrongSigner: true } }), 'crl_signature_invalid'],
     ['no list', new TextEncoder().encode('<html>'), 'crl_malformed'],
-  ])('one that is %s is none: the coordinator attests itself without it', async (_, list, code) => {
+  ])('ignores one that is %s, and the coordinator attests itself without it', async (_, list, code) => {
     const { selfReport, lines } = setUpList(async () => list)
     await selfReport.ready()
     expect(selfReport.current()).not.toHaveProperty('revocations')
