@@ -5,14 +5,14 @@ import { expect, test } from 'vitest'
 const ROOT = join(import.meta.dirname, '..')
 const MADE = new Set(['node_modules', 'dist', 'dist-types', '.git', '.next', '.countersign'])
 
-/** What receipts of version 1 say for ever; the format's page says beside it that the name is not ours yet. */
+/** The fixed instructions in receipts of version 1. The specification says that the name is not ours yet. */
 const FIXED = ['packages/receipt/src/v1/schema.ts']
 
-/** A command that would download one of our names, which anybody may hold until the packages are published. */
+/** A command that downloads one of our package names, which anyone may register until the packages are published. */
 const DOWNLOAD =
   /\b(?:npx(?: -y| --yes)?|npm (?:exec|i|install|add)(?: --)?) [^\n`]*?(?:@countersign\/|countersign-verifier)/
 
-test('until the packages are published, no page and no program sends a reader to their names on npm', () => {
+test('no page or program tells readers to install our packages from npm before they are published', () => {
   const files = globSync('**/*.{md,ts,tsx,html,sh}', {
     cwd: ROOT,
     exclude: (path) => MADE.has(path.split('/').at(-1) ?? ''),

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { expect, test } from 'vitest'
 
-/** What pages may name: the files and folders of the repository, and the commands of its package.json. */
+/** The names that pages may use: files and folders of the repository, and commands of its package.json. */
 type Repository = { paths: ReadonlySet<string>; commands: ReadonlySet<string>; read: (page: string) => string }
 
-/** A build or an operator makes these. Of a path through one, only the part before it is in the repository. */
+/** Created by a build or an operator. The repository contains only the part of a path before them. */
 const MADE_LATER = new Set(['dist', 'node_modules', '.env'])
 
 const SOURCE_FILE = /\.(cfg|json|md|mjs|sh|sol|tsx?|ya?ml)$/
@@ -16,7 +16,7 @@ function createRepository(files: readonly string[], commands: readonly string[],
   return { paths, commands: new Set(commands), read }
 }
 
-/** Judges `packages/<name>/src` and `packages/*` by the part before the placeholder. */
+/** For `packages/<name>/src` and `packages/*`, checks the part before the placeholder. */
 function exists({ paths }: Repository, path: string): boolean {
   const parts = posix.normalize(path).replace(/\/$/, '').split('/')
   const end = parts.findIndex((part) => MADE_LATER.has(part) || /[*<…]/.test(part))
@@ -62,7 +62,7 @@ function findAnchors(markdown: string): Set<string> {
   return anchors
 }
 
-/** What a page names and the repository does not have, as `page:line: what`. */
+/** Names on a page that the repository doesn't have, as `page:line: fault`. */
 function checkPage(repository: Repository, page: string): string[] {
   const markdown = repository.read(page)
   const folder = posix.dirname(page)

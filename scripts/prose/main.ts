@@ -27,8 +27,7 @@ const FILES = [
   'docs/site/{build,layout,navigation}.ts',
 ]
 const EXCLUDED = ['node_modules', 'dist', 'CHANGELOG.md']
-/** Tests, and texts that still follow older rules. */
-const SKIPPED = /\.test\.tsx?$|^apps\/web\//
+const SKIPPED = /\.test\.tsx?$/
 
 readArguments({}, USAGE)
 const paths = globSync(FILES, {

@@ -1,4 +1,4 @@
-/** What the pages do beyond links: the theme, the search, and small comforts. Nothing here writes HTML. */
+/** The theme, the search, and small improvements of the pages. Nothing here writes HTML. */
 
 import { indexOptions, searchOptions } from './searchOptions.js'
 
