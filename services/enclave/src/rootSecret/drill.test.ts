@@ -212,7 +212,7 @@ test('on real hardware, enclave and custodian tool reject a policy without platf
     expect(code).toBe(1)
     return output.join('\n')
   }
-  expect(await faultsOf(policyPath)).toContain('ROOT_SECRET_POLICY_FILE: missing platformsis required')
+  expect(await faultsOf(policyPath)).toContain('ROOT_SECRET_POLICY_FILE: missing platforms')
   expect(await faultsOf(withPlatforms)).not.toContain('ROOT_SECRET_POLICY_FILE')
 
   const consent = ['--key', keyPaths[0] as string, '--enclave', 'https://127.0.0.1:9', '--config-hash', '00'.repeat(32)]
