@@ -33,7 +33,7 @@ describe('an alert', () => {
     },
   )
 
-  test('has a unique name and exactly one runbook, which says what to check and what to do', () => {
+  test('has a unique name and exactly one runbook, which says what to do', () => {
     expect(new Set(names).size).toBe(names.length)
     const sections = read('docs/run/monitoring-and-runbooks.md')
       .split(/^##+ /m)
@@ -41,7 +41,7 @@ describe('an alert', () => {
     expect(sections.map((section) => section.split('\n', 1)[0])).toEqual(names)
     for (const section of sections) {
       const labels = [...section.matchAll(/^- \*\*(.+?):\*\* \S/gm)].map(([, label]) => label)
-      expect([section.split('\n', 1)[0], ...labels]).toEqual([expect.any(String), 'Check', 'Do'])
+      expect(['Check, Do', 'Do'], section.split('\n', 1)[0]).toContain(labels.join(', '))
     }
   })
 
@@ -146,7 +146,7 @@ describe.runIf(promtool !== undefined)('promtool', () => {
 
   test('where only witnesses are watched, no alert fires except the one that the README says to remove', () => {
     const removed = 'CountersignNoCoordinator'
-    expect(read('deploy/monitoring/README.md')).toContain(`remove \`${removed}\``)
+    expect(read('deploy/monitoring/README.md')).toContain(`without \`${removed}\``)
     const ofWitnesses = Object.entries(healthy).filter(([series]) => series.includes('job="witnesses"'))
     const world = Object.fromEntries(ofWitnesses)
     const { status, stdout, stderr } = fire([
