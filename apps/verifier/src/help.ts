@@ -56,12 +56,12 @@ Other
   --help, --version               only without other arguments
 
 Examples (in a checkout of Countersign, npm run verify -- stands for countersign-verifier)
-  countersign-verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json \\
+  countersign-verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest manifest.json \\
     --rpc https://node.example
-  countersign-verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
+  countersign-verifier verify receipt.json --collateral collateral.json --manifest manifest.json --offline
 
 In scripts, always write the command, and put -- before a name that you don't control:
-  countersign-verifier verify --manifest release.json --rpc https://node.example -- "$RECEIPT"
+  countersign-verifier verify --manifest manifest.json --rpc https://node.example -- "$RECEIPT"
 
 Exit codes
   0  every required step passed, on real hardware (or mock, with --allow-mock) with code you trust, and

@@ -45,7 +45,7 @@ Other
   --help                  only without other arguments
 
 Example
-  npm run monitor -- 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 --rpc https://node.example --manifest release.json \\
+  npm run monitor -- 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 --rpc https://node.example --manifest manifest.json \\
     --ipfs https://gateway.example --follow --webhook https://alerts.example/hook
 
 Exit codes; the worst of all findings and wallets, in the order 1, 4, 5, 7, 3, 6

@@ -33,7 +33,7 @@ export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick
         {source === 'operator' && localManifest !== undefined
           ? `The command uses the anchors that the local stack wrote to ${localManifest}. It accepts simulated evidence and marks it MOCK.`
           : source === 'operator'
-            ? 'Add your own anchors with --manifest release.json. Without them, the best verdict is “unknown code”. The operator’s anchors are left out so that the check is independent.'
+            ? 'Add your own anchors with --manifest manifest.json. Without them, the best verdict is “unknown code”. The operator’s anchors are left out so that the check is independent.'
             : 'The command includes the anchors that you entered.'}
       </p>
     </Fold>
