@@ -39,7 +39,7 @@ const days = (count: number) => new Date(Date.now() + count * 86_400_000)
 /** Faults of settings, machine, database and web. */
 export const localCases: readonly Case[] = [
   ['configuration', /^DATABASE_URI: unknown/, () => ({ DATABASE_URI: 'postgres://x' })],
-  ['configuration', /^ALLOWED_ORIGINS: at least one/, () => ({ ALLOWED_ORIGINS: '' })],
+  ['configuration', /^ALLOWED_ORIGINS: expected at least one/, () => ({ ALLOWED_ORIGINS: '' })],
   [
     'configuration',
     /^MOCK_ATTESTATION: rejected in production/,
@@ -48,11 +48,11 @@ export const localCases: readonly Case[] = [
   ],
   [
     'configuration',
-    /^NODE_OPTIONS: refused on real hardware/,
+    /^NODE_OPTIONS: rejected on real hardware/,
     () => ({ MOCK_ATTESTATION: undefined, NODE_OPTIONS: '--import=x' }),
     { args: ['--only', 'configuration'] },
   ],
-  ['configuration', /^COOKIE_SAMESITE: none needs an https/, () => ({ COOKIE_SAMESITE: 'none' })],
+  ['configuration', /^COOKIE_SAMESITE: none requires an https/, () => ({ COOKIE_SAMESITE: 'none' })],
   ['configuration', /^ENCLAVE_POLICY_FILE: cannot be read/, () => ({ ENCLAVE_POLICY_FILE: '/nowhere/policy.json' })],
   [
     'configuration',
@@ -60,14 +60,14 @@ export const localCases: readonly Case[] = [
     () => ({ DATABASE_URL: undefined, DATABASE_URL_FILE: '/nowhere/database-url' }),
   ],
   ['configuration', /^PUBLISHER_PRIVATE_KEY: expected/, () => ({ PUBLISHER_PRIVATE_KEY: 'canary-key' })],
-  ['configuration', /^RPC_URL: missing/, () => ({ RPC_URL: undefined })],
+  ['configuration', /^RPC_URL: required/, () => ({ RPC_URL: undefined })],
   [
     'publishing',
     /publishes nothing/,
     () => ({ RPC_URL: undefined, PUBLISHER_PRIVATE_KEY: undefined }),
     { state: 'warning' },
   ],
-  ['configuration', /^DATABASE_URL: missing/, () => ({ DATABASE_URL: undefined }), { args: ['--worker'] }],
+  ['configuration', /^DATABASE_URL: expected a PostgreSQL URL/, () => ({ DATABASE_URL: undefined }), { args: ['--worker'] }],
   [
     'secrets',
     /every user/,
@@ -133,7 +133,7 @@ export const localCases: readonly Case[] = [
   ],
   [
     'configuration',
-    /^LOG_WITNESSES: expected VKEY@URL/,
+    /^LOG_WITNESSES: expected VERIFIER-KEY@URL/,
     (_, bed) => ({
       RECEIPTS: '2',
       LOG_WITNESSES: `witness.example/w1+7a6d8c1e+BJoYAVZ9ClHLQnDjlTdcH3xN1bZ0h1uF0H1g@http://${bed.closedAddress}`,
