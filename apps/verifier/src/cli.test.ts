@@ -126,7 +126,7 @@ describe('exit codes', () => {
     const { exitCode, stdout, stderr } = await verify(['verify', 'receipt.json', '--allow-mock', ...anchors])
     expect({ exitCode, stderr }).toEqual({ exitCode: 7, stderr: '' })
     expect(stdout).toContain('– The event came soon after the signing')
-    expect(stdout).toContain('Signing time: No event was seen')
+    expect(stdout).toContain('Signing time: No event was found')
     expect(stdout).toContain('a node with --rpc')
     expect(stdout).not.toMatch(/verified, on|VERIFIED/)
   })

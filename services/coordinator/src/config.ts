@@ -18,6 +18,7 @@ import {
   collectFaults,
   type Env,
   type Fault,
+  fileFix,
   findUnmeasured,
   MAX_SESSION_S,
   type Mode,
@@ -258,9 +259,16 @@ function readEnclavePolicy(
     if (!isMock) fault('ENCLAVE_POLICY_FILE', 'required unless MOCK_ATTESTATION=true', POLICY_FIX)
     return {}
   }
+  let text: string
+  try {
+    text = readFile(path)
+  } catch {
+    fault('ENCLAVE_POLICY_FILE', 'cannot be read', fileFix('ENCLAVE_POLICY_FILE'))
+    return {}
+  }
   let value: unknown
   try {
-    value = parseStrictJson(new TextEncoder().encode(readFile(path)), { maxLength: MAX_ENCLAVE_POLICY_BYTES })
+    value = parseStrictJson(new TextEncoder().encode(text), { maxLength: MAX_ENCLAVE_POLICY_BYTES })
   } catch {
     fault('ENCLAVE_POLICY_FILE', 'expected JSON without duplicate members', POLICY_FIX)
     return {}
