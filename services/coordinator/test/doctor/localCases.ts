@@ -67,7 +67,12 @@ export const localCases: readonly Case[] = [
     () => ({ RPC_URL: undefined, PUBLISHER_PRIVATE_KEY: undefined }),
     { state: 'warning' },
   ],
-  ['configuration', /^DATABASE_URL: expected a PostgreSQL URL/, () => ({ DATABASE_URL: undefined }), { args: ['--worker'] }],
+  [
+    'configuration',
+    /^DATABASE_URL: expected a PostgreSQL URL/,
+    () => ({ DATABASE_URL: undefined }),
+    { args: ['--worker'] },
+  ],
   [
     'secrets',
     /every user/,
