@@ -47,7 +47,7 @@ describe('a drill with simulated hardware gets no share of a real backup', () =>
     const reportData = computeBackupReportData({ backupHash: hashBackup(body), configHash: drill.configHash })
     await writeFile(toBackupPath(folder), toBackupFile({ ...body, evidence: await createEvidence(drill, reportData) }))
     const { app } = await recover(folder, drill)
-    await expect(submit(folder, app, { peer: drill })).rejects.toThrow('this key does not open its share')
+    await expect(submit(folder, app, { peer: drill })).rejects.toThrow('this key cannot decrypt its share')
     expect(drill.lines.join()).not.toContain('Got a share')
   })
 
@@ -60,7 +60,7 @@ describe('a drill with simulated hardware gets no share of a real backup', () =>
       const answer = body as { evidence: object }
       return { ...answer, evidence: { ...answer.evidence, config: peer.config } }
     }
-    await expect(submit(folder, app, { peer, change })).rejects.toThrow('is of real silicon and this a drill')
+    await expect(submit(folder, app, { peer, change })).rejects.toThrow('wrong quote source: expected simulated hardware')
   })
 })
 
@@ -247,7 +247,7 @@ describe('a custodian gives a share to no other enclave', () => {
         change: (path, body) =>
           path === '/recovery answer' ? { ...(body as Answer), backupHash: '00'.repeat(32) } : body,
       },
-      'another backup',
+      'the enclave has a different backup',
     ],
     [
       'something that is no enclave',
