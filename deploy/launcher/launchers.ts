@@ -103,7 +103,6 @@ export const launched = {
         'ENTROPY_DRAND',
         'ENTROPY_ALLOW_UNSIGNED',
         'IMPLEMENTATIONS',
-        'SESSIONS',
         'LOG_ORIGINS',
         'LOG_SERVICE_ORIGINS',
         'LOG_WITNESSES',

@@ -22,7 +22,6 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     policy: undefined,
     logged: undefined,
     content: undefined,
-    owner: undefined,
     blocks: {},
     problems: [],
     conclusion: 'accepted',

@@ -63,11 +63,7 @@ export function createVaultVectors() {
       }
     }),
     addresses: [null, toHex(policyHash)].map((policy, index) => {
-      const subject = {
-        address: (vaults[index] as (typeof vaults)[number]).address,
-        policy,
-        owner: toHex(sample(`owner ${index}`)),
-      }
+      const subject = { address: (vaults[index] as (typeof vaults)[number]).address, policy }
       const hash = toHex(hashSubject(subject))
       return { subject, hash, eventHash: toEventHash({ kind: 'address', subject }) }
     }),

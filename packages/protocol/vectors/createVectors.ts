@@ -49,7 +49,6 @@ import {
   toTagBytes,
   toU32be,
 } from '../src/index.ts'
-import { sessionTags } from './sessionTags.ts'
 import { vaultTags } from './vaultTags.ts'
 import { version2Tags } from './version2Tags.ts'
 
@@ -171,7 +170,7 @@ export function createVectors() {
       },
     },
     tags: [...new Set(Object.values(tags))]
-      .filter((tag) => ![...version2Tags, ...vaultTags, ...sessionTags].includes(tag))
+      .filter((tag) => ![...version2Tags, ...vaultTags].includes(tag))
       .map((tag) => ({ tag, bytes: toHex(toTagBytes(tag)) })),
     canonicalJson: createCanonicalJson(),
     statement: { statement, json: text(toStatementBytes(statement)), leaf: toHex(leaf) },

@@ -24,7 +24,6 @@ test('exports', () => {
       "describeConfig",
       "describeContent",
       "describeError",
-      "describeOwner",
       "describeReport",
       "describeSettings",
       "describeSigned",

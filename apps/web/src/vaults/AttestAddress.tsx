@@ -1,19 +1,17 @@
 import { useService } from '@countersign/sdk'
-import { type AttestAddressResult, attestVault, type Vault } from '@countersign/sdk/vaults'
-import { describeOwner } from '@countersign/verify'
-import { useMemo, useState } from 'react'
+import { attestVault, type Vault } from '@countersign/sdk/vaults'
+import { useState } from 'react'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/Button.tsx'
-import { DownloadLink } from '../ui/DownloadLink.tsx'
 import { useAction } from '../ui/useAction.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
-/** Lets the enclave attest publicly that the address belongs to the rules, and privately whose it is. */
+/** Lets the enclave attest publicly that the address belongs to the rules. */
 export function AttestAddress({ vault }: { vault: Vault }) {
   const { client } = useService()
-  const [attested, setAttested] = useState<AttestAddressResult | null>(null)
+  const [slug, setSlug] = useState<string | null>(null)
   const { run, isRunning, failure } = useAction()
-  const ask = () => run(async () => setAttested(await attestVault(client, vault)))
+  const ask = () => run(async () => setSlug((await attestVault(client, vault)).attestationSlug))
 
   return (
     <div className="stack">
@@ -23,40 +21,21 @@ export function AttestAddress({ vault }: { vault: Vault }) {
       </p>
       <VaultErrorNotice error={failure} />
       <div className="actions">
-        {attested === null ? (
+        {slug === null ? (
           <Button look="quiet" onClick={ask} isBusy={isRunning}>
             {isRunning ? 'Attesting…' : 'Attest address'}
           </Button>
         ) : (
-          <Link to={`/proof/${attested.attestationSlug}`} className="button button-quiet">
+          <Link to={`/proof/${slug}`} className="button button-quiet">
             View proof of the address
           </Link>
         )}
       </div>
       <p role="status">
-        {attested === null
+        {slug === null
           ? ''
-          : 'Address attested. Check that the proof is verified and shows this address and these rules. Open it with the file below: it must name you as the owner.'}
+          : 'Address attested. Check that the proof is verified and shows this address and these rules.'}
       </p>
-      {attested === null ? null : <OwnerFile vault={vault} owner={attested.owner} />}
     </div>
-  )
-}
-
-/** The public proof has only a commitment to the owner. */
-function OwnerFile({ vault, owner }: { vault: Vault } & Pick<AttestAddressResult, 'owner'>) {
-  const bytes = useMemo(() => new TextEncoder().encode(`${JSON.stringify(owner)}\n`), [owner])
-  return (
-    <>
-      <p>
-        According to the service, {describeOwner(vault.address, owner.identity)} If that isn’t you, don’t send anything
-        to it. The public proof doesn’t name the owner. To show someone that the address is yours, give them this file.
-      </p>
-      <div className="actions">
-        <DownloadLink bytes={bytes} name={`owner-${vault.address}.json`}>
-          Save the owner’s opening
-        </DownloadLink>
-      </div>
-    </>
   )
 }

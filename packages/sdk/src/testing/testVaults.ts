@@ -80,12 +80,7 @@ function readPolicy(value: unknown): Uint8Array {
   }
 }
 
-export type VaultSignRequest = {
-  request: PolicyRequest
-  digest: Hex
-  rule: number
-  approvals: readonly Approval[] | undefined
-}
+export type VaultSignRequest = { request: PolicyRequest; digest: Hex; approvals: readonly Approval[] | undefined }
 
 /**
  * Decides like the enclave, with the same code. Takes the time from the sample. Throws `policy_refused`, `approvals_missing` and
@@ -93,13 +88,13 @@ export type VaultSignRequest = {
  */
 export function assertVaultAllows(
   { info }: TestVault,
-  { request, digest, rule, approvals = [] }: VaultSignRequest,
+  { request, digest, approvals = [] }: VaultSignRequest,
 ): string | null {
   const policy = info.policy as Policy
   const [source] = policy.time ?? []
   const nowMs = Date.now()
   const isTimed = request.kind === 'transaction' && source !== undefined
-  const verdict = checkPolicy(policy, isTimed ? { ...request, sample: { source, timeMs: nowMs } } : request, rule)
+  const verdict = checkPolicy(policy, isTimed ? { ...request, sample: { source, timeMs: nowMs } } : request)
   if (!verdict.allowed) {
     throw new ProblemFailure({ code: 'policy_refused', detail: describeRefusal(policy, verdict).join(' ') })
   }

@@ -1,11 +1,5 @@
 import { createPolicy, type Policy } from '@countersign/policy'
-import {
-  type AttestAddressResponse,
-  attestAddressResponse,
-  type OwnerOpening,
-  type VaultInfo,
-  vaultList,
-} from '@countersign/protocol'
+import { slugResponse, type VaultInfo, vaultList } from '@countersign/protocol'
 import { list, object } from '@countersign/protocol/schema'
 import { createCall } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
@@ -19,8 +13,8 @@ export type CreateVaultOptions = {
   address?: Vault['address'] | undefined
 }
 
-/** The slug of the address's proof, and what shows its owner to the people you give it to. The same each time. */
-export type AttestAddressResult = { attestationSlug: string; owner: OwnerOpening }
+/** The slug of the address's proof, the same each time. */
+export type AttestAddressResult = { attestationSlug: string }
 
 /**
  * The user's vaults, oldest first.
@@ -73,7 +67,8 @@ export async function attestVault(
   { address }: Pick<Vault, 'address'>,
 ): Promise<AttestAddressResult> {
   const call = createCall(config.apiBaseUrl)
-  return toAttestResult(await call('POST /vaults/:address/attest', attestAddressResponse, {}, { address }))
+  const { slug } = await call('POST /vaults/:address/attest', slugResponse, {}, { address })
+  return { attestationSlug: slug }
 }
 
 /**
@@ -83,9 +78,6 @@ export async function attestVault(
  * const { attestationSlug } = await attestWallet(client)
  */
 export async function attestWallet({ config }: Caller): Promise<AttestAddressResult> {
-  return toAttestResult(await createCall(config.apiBaseUrl)('POST /wallet/attest', attestAddressResponse))
-}
-
-function toAttestResult({ slug: attestationSlug, owner }: AttestAddressResponse): AttestAddressResult {
-  return { attestationSlug, owner }
+  const { slug } = await createCall(config.apiBaseUrl)('POST /wallet/attest', slugResponse)
+  return { attestationSlug: slug }
 }

@@ -1,12 +1,6 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import type { Clock } from '../system.ts'
-import {
-  createOidcProvider,
-  type DirectProvider,
-  type IdentityProvider,
-  type OidcProviderParameters,
-  type Prompt,
-} from './oidc.ts'
+import { createOidcProvider, type IdentityProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
 
 /** The settings that differ for known issuers. All other providers use plain OpenID Connect. */
 export type Preset = Pick<OidcProviderParameters, 'scope' | 'responseMode'> & {
@@ -74,8 +68,7 @@ export type ProviderConfig = {
   id: string
   issuer: string
   clientId: string
-  /** Undefined if pages sign in at the provider themselves. */
-  clientSecret: string | AppleKey | undefined
+  clientSecret: string | AppleKey
   /** The `prompt` to send after a sign-out, so that the provider asks who signs in. Undefined: taken from its metadata. */
   prompt?: Prompt
   /** Shown to users. */
@@ -92,10 +85,8 @@ export function createProviders(
     clock,
     ...outside
   }: { publicUrl: string; clock: Clock } & Pick<OidcProviderParameters, 'fetch' | 'onUnavailable'>,
-): Map<string, IdentityProvider | DirectProvider> {
-  const entries = providers.map(({ id, clientSecret, ...rest }): [string, IdentityProvider | DirectProvider] => {
-    const { name, icon, issuer, clientId } = rest
-    if (clientSecret === undefined) return [id, { name, icon, direct: { issuer, clientId } }]
+): Map<string, IdentityProvider> {
+  const entries = providers.map(({ id, clientSecret, ...rest }) => {
     const { scope, responseMode } = getPreset(rest.issuer)
     const provider = createOidcProvider({
       ...rest,
@@ -107,7 +98,7 @@ export function createProviders(
       redirectUri: `${publicUrl}/auth/${id}/${responseMode === 'form_post' ? 'form' : 'callback'}`,
       allowInsecure: rest.issuer.startsWith('http:'),
     })
-    return [id, provider]
+    return [id, provider] as const
   })
   return new Map(entries)
 }

@@ -45,9 +45,7 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
     }
     if (task.kind === 'describeVault') {
       const grant = checkGrant(keyring, task)
-      if ('fault' in grant) return grant
-      const key = keyring.describe({ owner: grant.owner, policy: task.policy })
-      return { ...key, owner: keyring.openOwner(key.keyId, grant.identity) }
+      return 'fault' in grant ? grant : keyring.describe({ owner: grant.owner, policy: task.policy })
     }
     if (task.kind === 'getCommitment') return { bytes: commitment }
     if (task.kind === 'describeLog' || task.kind === 'signCheckpoint') {
@@ -56,10 +54,9 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
       const bytes = task.kind === 'describeLog' ? logKeys.describe(origin) : logKeys.sign(origin, task.text)
       return bytes === undefined ? FAILURE : { bytes }
     }
-    const { kind: _, ...session } = task
-    const { keyId, address } = keyring.describe(session.owner)
-    const grant = createGrant(keyring.grantKey, { ...session, keyId, address })
-    return { grant, keyId, address, owner: keyring.openOwner(keyId, session.identity) }
+    const { owner, sidHash, exp } = task
+    const { keyId, address } = keyring.describe(owner)
+    return { grant: createGrant(keyring.grantKey, { owner, sidHash, keyId, address, exp }), keyId, address }
   } catch {
     return FAILURE
   }
