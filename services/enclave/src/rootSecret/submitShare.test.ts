@@ -60,7 +60,9 @@ describe('a drill with simulated hardware gets no share of a real backup', () =>
       const answer = body as { evidence: object }
       return { ...answer, evidence: { ...answer.evidence, config: peer.config } }
     }
-    await expect(submit(folder, app, { peer, change })).rejects.toThrow('wrong quote source: expected simulated hardware')
+    await expect(submit(folder, app, { peer, change })).rejects.toThrow(
+      'wrong quote source: expected simulated hardware',
+    )
   })
 })
 
