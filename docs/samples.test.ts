@@ -57,12 +57,12 @@ test('the TypeScript samples compile', () => {
     const compilerOptions = { noUnusedLocals: false }
     const config = { extends: '../../tsconfig.tests.json', compilerOptions, include: ['*.tsx'] }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
-    const { stdout } = spawnSync('tsc', ['-p', folder], { encoding: 'utf8' })
+    const { stdout, status } = spawnSync('tsc', ['-p', folder], { encoding: 'utf8' })
     const faults = stdout.replaceAll(/^.*?(\d+)\.tsx\((\d+),\d+\)/gm, (_, index, line) => {
       const sample = modules[Number(index)]
       return `${sample?.page}:${(sample?.line ?? 0) + Number(line) - 1}`
     })
-    expect(faults).toBe('')
+    expect({ faults, status }).toEqual({ faults: '', status: 0 })
   } finally {
     rmSync(folder, { recursive: true })
   }

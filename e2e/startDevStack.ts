@@ -6,8 +6,8 @@ import { startStack } from '../dev/stack.ts'
 import { clearState } from '../dev/state.ts'
 
 /**
- * What `npm run dev` starts, on ports and with state of its own. Without the web app, another one may be served at `webUrl`; built, it is
- * the one that is deployed.
+ * Starts the services of `npm run dev` on separate ports and with separate state. Without the web app, another one may be served at
+ * `webUrl`; built, it is the one that is deployed.
  */
 export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs = false } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))

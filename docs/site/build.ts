@@ -16,8 +16,8 @@ type SitePage = Page & { path: string; file: string | undefined }
 
 /** Builds the site into a folder, which it replaces. Returns the paths of the pages. */
 export function buildSite({ outFolder, base }: { outFolder: string; base: string }): string[] {
-  const { groups, decisions, more } = readNavigation(ROOT)
-  const sources = [...groups.flatMap(({ sources }) => sources), ...decisions, ...more]
+  const { groups, decisions } = readNavigation(ROOT)
+  const sources = [...groups.flatMap(({ sources }) => sources), ...decisions]
   const files = new Map<string, string | Uint8Array>()
   const places: Places = {
     root: ROOT,
@@ -31,9 +31,11 @@ export function buildSite({ outFolder, base }: { outFolder: string; base: string
   }
   const pages = new Map(sources.map((source) => [source.path, renderSource(source, { places, decisions })]))
   const toLink = ({ path }: Source): NavigationLink => ({ path, title: pages.get(path)?.title ?? path })
-  const shown: NavigationGroup[] = [...groups, { title: 'More', lead: 'Other pages.', sources: more }].map(
-    ({ title, lead, sources }) => ({ title, lead, links: sources.map(toLink) }),
-  )
+  const shown: NavigationGroup[] = groups.map(({ title, lead, sources }) => ({
+    title,
+    lead,
+    links: sources.map(toLink),
+  }))
   const order = [...shown.flatMap(({ links }) => links), ...decisions.map(toLink)]
 
   for (const page of pages.values()) {

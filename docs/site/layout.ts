@@ -115,12 +115,10 @@ function renderFooter({ base, previous, next, sourceUrl }: LayoutParameters): st
 
 /** The first page: every group with its pages. */
 export function renderHome({ base, groups }: Pick<LayoutParameters, 'base' | 'groups'>): string {
-  const cards = groups
-    .filter(({ links }) => links.length > 0)
-    .map(({ title, lead, links }) => {
-      const items = links.map((link) => `<li><a href="${base}/${link.path}">${escapeHtml(link.title)}</a></li>`)
-      return `<section><h2>${escapeHtml(title)}</h2><p>${escapeHtml(lead)}</p><ul>${items.join('')}</ul></section>`
-    })
+  const cards = groups.map(({ title, lead, links }) => {
+    const items = links.map((link) => `<li><a href="${base}/${link.path}">${escapeHtml(link.title)}</a></li>`)
+    return `<section><h2>${escapeHtml(title)}</h2><p>${escapeHtml(lead)}</p><ul>${items.join('')}</ul></section>`
+  })
   return `<p class="lead">Countersign is a self-hosted wallet service. Each signature comes with a public proof that anyone can check.</p>
 <div class="cards">${cards.join('\n')}</div>`
 }

@@ -68,26 +68,18 @@ function toSource(file: string): Source {
   return { file, path: path.replace(/^docs\//, '').replace(/^packages\/[^/]+\//, '') }
 }
 
-/**
- * The groups of the site in reading order, the decision records, and `more`: pages that no group lists. A page without a file is left
- * out.
- */
-export function readNavigation(root: string): { groups: Group[]; decisions: Source[]; more: Source[] } {
-  const files = new Set([
-    ...globSync(['docs/**/*.md', 'packages/*/spec/*.md', 'CONTRIBUTING.md'], {
-      cwd: root,
-      exclude: (path) => ['node_modules', 'dist', 'site', 'screenshots'].includes(basename(path)),
-    }),
-    API_PAGE,
-    DECISIONS_PAGE,
-  ])
-  const isDecision = (file: string) => posix.dirname(file) === DECISIONS_PAGE
+/** The groups of the site in reading order, and the decision records. Throws if no group lists a page. */
+export function readNavigation(root: string): { groups: Group[]; decisions: Source[] } {
+  const files = globSync(['docs/**/*.md', 'packages/*/spec/*.md', 'CONTRIBUTING.md'], {
+    cwd: root,
+    exclude: (path) => ['node_modules', 'dist', 'site', 'screenshots'].includes(basename(path)),
+  })
   const listed = new Set(GROUPS.flatMap(([, , names]) => names))
-  const toSources = (names: readonly string[]) => names.filter((name) => files.has(name)).map(toSource)
-  const sorted = [...files].toSorted()
+  const isDecision = (file: string) => posix.dirname(file) === DECISIONS_PAGE
+  const unlisted = files.filter((file) => !listed.has(file) && !isDecision(file))
+  if (unlisted.length > 0) throw new Error(`no group of docs/site/navigation.ts lists ${unlisted.join(', ')}`)
   return {
-    groups: GROUPS.map(([title, lead, names]) => ({ title, lead, sources: toSources(names) })),
-    decisions: toSources(sorted.filter(isDecision)),
-    more: toSources(sorted.filter((file) => !listed.has(file) && !isDecision(file))),
+    groups: GROUPS.map(([title, lead, names]) => ({ title, lead, sources: names.map(toSource) })),
+    decisions: files.filter(isDecision).toSorted().map(toSource),
   }
 }

@@ -148,17 +148,9 @@ export function renderMarkdown(places: Places, file: string, markdown: string): 
       }
     }
   }
-  const end = tokens.findIndex(({ type, tag }) => type === 'heading_close' && tag === 'h1')
-  const body =
-    end < 0
-      ? tokens
-      : [
-          ...tokens.slice(
-            0,
-            tokens.findIndex(({ tag }) => tag === 'h1'),
-          ),
-          ...tokens.slice(end + 1),
-        ]
+  const top = tokens.findIndex(({ tag }) => tag === 'h1')
+  // A heading is three tokens.
+  const body = top < 0 ? tokens : tokens.toSpliced(top, 3)
   const html = md.renderer
     .render(body, md.options, {})
     .replace(/<(h[2-6]) id="([^"]+)">(.*?)<\/\1>/gs, (_, tag, id, inner) => {

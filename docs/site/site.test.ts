@@ -59,10 +59,6 @@ describe('the site', () => {
     expect([...(ids.get('errors') ?? [])]).toEqual(expect.arrayContaining(Object.keys(errorCodes)))
   })
 
-  test('lists every page in a group', () => {
-    expect(html.get('')).not.toContain('<h2>More</h2>')
-  })
-
   test.each([
     ['webhook', 'build/webhooks'],
     ['passkeys for a vault', 'build/vaults'],

@@ -13,7 +13,7 @@ export type ShownError = Pick<ServiceError, 'code' | 'message' | 'details' | 'st
 
 type Shown<State> = { [Name in keyof State]: State[Name] extends ServiceError | null ? ShownError | null : State[Name] }
 
-/** What the pages show, by place. */
+/** The texts of the pages, by place. */
 export type Views = {
   useService: Shown<Pick<ServiceContextValue, 'user' | 'wallet' | 'ready' | 'error'>>
   useSign: Shown<Pick<UseSignReturnType, 'pending' | 'error' | 'lastResult'>>

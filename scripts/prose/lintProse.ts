@@ -7,7 +7,6 @@ import retextRepeatedWords from 'retext-repeated-words'
 import retextSpell from 'retext-spell'
 import { unified } from 'unified'
 import { VFile } from 'vfile'
-import type { Exception } from './exceptions.ts'
 import { type Prose, readMarkdown, readStrings } from './readProse.ts'
 import { rules } from './rules.ts'
 
@@ -76,19 +75,4 @@ export async function lintFile(path: string, content: string): Promise<Fault[]> 
   const faults: Fault[] = []
   for (const text of texts) faults.push(...(await lintText(path, text)))
   return faults.toSorted((a, b) => a.line - b.line)
-}
-
-/** The faults without the excepted ones, and a fault for each exception that matches none. */
-export function applyExceptions(faults: readonly Fault[], exceptions: readonly Exception[]): Fault[] {
-  const isExcepted = (fault: Fault, { path, phrase }: Exception) => fault.path === path && fault.phrase === phrase
-  const unused = exceptions.filter((exception) => !faults.some((fault) => isExcepted(fault, exception)))
-  return [
-    ...faults.filter((fault) => !exceptions.some((exception) => isExcepted(fault, exception))),
-    ...unused.map(({ path, phrase }) => ({
-      path,
-      line: 1,
-      phrase,
-      instead: 'no longer here: remove it from scripts/prose/exceptions.ts',
-    })),
-  ]
 }

@@ -1,8 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { readArguments } from '../readArguments.ts'
-import { exceptions } from './exceptions.ts'
-import { applyExceptions, lintFile } from './lintProse.ts'
+import { lintFile } from './lintProse.ts'
 
 const USAGE = `usage: npm run prose
 
@@ -10,7 +9,7 @@ Checks the spelling and the wording of all Markdown pages and of the texts that 
 replace, with its place and what to write instead.
   --help   prints this text
 
-Rules: scripts/prose/rules.ts. Project words: scripts/prose/words.txt. Exceptions: scripts/prose/exceptions.ts.
+Rules: scripts/prose/rules.ts. Project words: scripts/prose/words.txt.
 Example: npm run prose
 Exit codes: 0 no faults, 1 faults, 2 wrong arguments.`
 
@@ -37,7 +36,6 @@ const paths = globSync(FILES, {
 const faults = []
 for (const path of paths.filter((path) => !SKIPPED.test(path)).toSorted())
   faults.push(...(await lintFile(path, readFileSync(join(ROOT, path), 'utf8'))))
-const left = applyExceptions(faults, exceptions)
-for (const { path, line, phrase, instead } of left) console.log(`${path}:${line}: “${phrase}”: ${instead}`)
-console.log(left.length === 0 ? `No faults in ${paths.length} files.` : `${left.length} faults.`)
-process.exitCode = left.length === 0 ? 0 : 1
+for (const { path, line, phrase, instead } of faults) console.log(`${path}:${line}: “${phrase}”: ${instead}`)
+console.log(faults.length === 0 ? `No faults in ${paths.length} files.` : `${faults.length} faults.`)
+process.exitCode = faults.length === 0 ? 0 : 1

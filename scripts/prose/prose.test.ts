@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { applyExceptions, lintFile } from './lintProse.ts'
+import { lintFile } from './lintProse.ts'
 import { rules } from './rules.ts'
 
 const find = async (path: string, content: string) =>
@@ -78,21 +78,5 @@ describe('modules', () => {
       'const page = <p className="mend anew">\n  Nobody waits.\n</p>',
     ].join('\n')
     expect(await find('page.tsx', code)).toEqual(['4: is told', '6: mended', '7: Nobody'])
-  })
-})
-
-describe('exceptions', () => {
-  const fault = { path: 'page.md', line: 3, phrase: 'nobody', instead: 'say who can' }
-  const exception = { path: 'page.md', phrase: 'nobody', reason: 'a quotation' }
-
-  test('removes the excepted phrase in its file only', () => {
-    const elsewhere = { ...fault, path: 'other.md' }
-    expect(applyExceptions([fault, elsewhere], [exception])).toEqual([elsewhere])
-  })
-
-  test('an exception that matches nothing is a fault', () => {
-    expect(applyExceptions([], [exception])).toMatchObject([
-      { path: 'page.md', phrase: 'nobody', instead: expect.stringContaining('remove it') },
-    ])
   })
 })

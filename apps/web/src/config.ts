@@ -141,7 +141,7 @@ function isAttestations(value: unknown): boolean {
 
 /** Each token costs one balance query. */
 const MAX_TOKENS = 20
-/** 10^36 still leaves room for amounts within 256 bits. */
+/** With 10^36, amounts still fit into 256 bits. */
 const MAX_DECIMALS = 36
 
 function findTokenFaults(value: unknown): string[] {
