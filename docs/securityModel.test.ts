@@ -115,6 +115,7 @@ describe('settings that no hash covers', () => {
     ENTROPY_ALLOW_UNSIGNED: { ENTROPY_ALLOW_UNSIGNED: 'true' },
     ENTROPY_SOURCE: { ENTROPY_SOURCE: 'drand', RECEIPTS: '2' },
     ENTROPY_MAX_AGE_S: { ENTROPY_MAX_AGE_S: '59' },
+    SESSIONS: { SESSIONS: 'bound' },
     IMPLEMENTATIONS: { IMPLEMENTATIONS: `0x${'11'.repeat(20)}` },
     LOG_SERVICE_ORIGINS: { LOG_SERVICE_ORIGINS: 'a,b,c' },
     LOG_WITNESSES: { LOG_WITNESSES: witnesses.join(), LOG_QUORUM: '3' },

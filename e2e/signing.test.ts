@@ -187,6 +187,11 @@ describe('off-chain signatures and vaults, on everything that npm run dev starts
     await page.getByRole('button', { name: 'Attest address' }).click()
     const attested = page.getByRole('link', { name: 'View proof of the address' })
     const ofAddress = ((await attested.getAttribute('href')) ?? '').split('/').at(-1) ?? ''
+    const [ownerFile] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Save the owner’s opening' }).click(),
+    ])
+    const ownerPath = await ownerFile.path()
     await fund(page)
 
     await writePayment(page, '0.05')
@@ -223,7 +228,8 @@ describe('off-chain signatures and vaults, on everything that npm run dev starts
     }
     expect(await verifyByCli(large)).toMatch(/Approved by +passkey \d of 2, at localhost/)
     expect(await verifyByCli(small)).not.toContain('Approved by')
-    expect(await verifyByCli(ofAddress)).toContain('The address of a vault')
+    expect(await verifyByCli(ofAddress)).toMatch(/: The address of a vault$.*^Owner +sealed$/ms)
+    expect(await verifyByCli(ofAddress, ['--opening', ownerPath])).toMatch(/^Owner +alice@\S+ at http/m)
     const client = createPublicClient({ transport: http(stack.chainUrl) })
     expect(await client.getTransactionCount({ address: getAddress(address) })).toBe(2)
   }, 180_000)

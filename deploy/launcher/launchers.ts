@@ -103,6 +103,7 @@ export const launched = {
         'ENTROPY_DRAND',
         'ENTROPY_ALLOW_UNSIGNED',
         'IMPLEMENTATIONS',
+        'SESSIONS',
         'LOG_ORIGINS',
         'LOG_SERVICE_ORIGINS',
         'LOG_WITNESSES',

@@ -1,3 +1,4 @@
+import { hashOwner, toHex } from '@countersign/protocol'
 import type { Approval, Passkey, Policy, Vault } from '@countersign/sdk/vaults/client'
 import type { BrowserContext, Page } from 'playwright'
 import { type Address, parseEther, recoverMessageAddress } from 'viem'
@@ -92,6 +93,10 @@ export function testVaults(sdk: Harness) {
       [undefined, vault.address],
       [undefined, vault.address],
     ])
+    // The public proof has only a commitment. The opening names the user who signed in.
+    expect(attested.owner.identity).toMatchObject({ email: expect.stringContaining('alice') })
+    expect(proofs[0]?.receipt).toMatchObject({ subject: { owner: toHex(hashOwner(attested.owner)) } })
+    expect(JSON.stringify(proofs[0])).not.toContain(attested.owner.identity.subject)
   })
 
   test('a vault signs a message approved on two devices, and the opening with its approvals opens the proof', async () => {

@@ -162,7 +162,7 @@ function prepareSignings(parameters: {
 function toSigning(cookie: string, nonce: number, vault: LoadedVault | undefined): Buffer {
   const txMetadata = createTx(nonce)
   const digest = toDigest(txMetadata)
-  const use = vault && { wallet: vault.address, approvals: vault.approve(digest) }
+  const use = vault && { wallet: vault.address, rule: 0, approvals: vault.approve(digest) }
   const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
   return toRequest('POST /sign/digest', headers, JSON.stringify({ digest, txMetadata, ...use }))
 }

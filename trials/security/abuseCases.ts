@@ -195,6 +195,7 @@ export function toAddress(route: string, slug: string): string {
   const values: Record<string, string> = {
     '/auth/{provider}': '/auth/google',
     '/auth/{provider}/form': '/auth/google/form',
+    '/auth/{provider}/token': '/auth/google/token',
     '/auth/{provider}/callback': '/auth/google/callback',
     '/vaults/{address}/attest': `/vaults/0x${'11'.repeat(20)}/attest`,
     '/proof/{slug}': `/proof/${slug}`,

@@ -8,7 +8,8 @@ const CODES: Readonly<Record<number, string>> = {
   400: `invalid_json invalid_request invalid_digest invalid_tx_metadata oauth_state_invalid oauth_exchange_failed oauth_refused
     invalid_message invalid_typed_data invalid_policy`,
   401: 'not_authenticated session_expired',
-  403: `origin_not_allowed grant_invalid key_binding_mismatch policy_refused approvals_missing approval_invalid`,
+  403: `origin_not_allowed grant_invalid key_binding_mismatch policy_refused approvals_missing approval_invalid
+    session_not_bound stamp_missing stamp_invalid stamp_time`,
   404: 'wallet_not_found proof_not_found not_found vault_not_found',
   405: 'method_not_allowed',
   406: 'not_acceptable',
@@ -58,9 +59,13 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/': { method: 'GET', success: 302 },
   '/auth': toRead(200),
   '/auth/me': toPrivateRead(200),
+  '/auth/session': toPrivateRead(200),
+  '/auth/sessions': toPrivateRead(200),
   '/auth/logout': toCallOf('nothing', 200),
   '/auth/{provider}': { method: 'GET', success: 302 },
   '/auth/{provider}/form': { method: 'POST', takes: 'form', success: 303 },
+  // The trial's provider is not for direct sign-in.
+  '/auth/{provider}/token': { method: 'POST', takes: 'signing', success: ['not_found'] },
   '/auth/{provider}/callback': { method: 'GET', success: ['oauth_state_invalid'] },
   '/wallet/me': toPrivateRead(200),
   '/wallet/transactions': toPrivateRead(200),

@@ -61,6 +61,8 @@ export function findLosses(from: Enclave, to: Enclave & { settings: EnclaveSetti
   return [
     ...(old === undefined || losesLog(old, fresh) ? ['log'] : []),
     ...(old === undefined || losesEntropy(old, fresh) ? ['entropy'] : []),
+    // Version 0.1.0 had no bound sessions.
+    ...(old?.sessions === 'bound' && fresh.sessions !== 'bound' ? ['sessions'] : []),
     ...from.config.issuers.filter((issuer) => !kept.has(toText(issuer))).map(toLoss),
   ]
 }

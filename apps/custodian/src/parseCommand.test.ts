@@ -42,7 +42,7 @@ describe('commands', () => {
       backupPolicy: 'old.json',
       isMock: true,
     })
-    const losses = ['log', 'entropy', 'issuer:https://a.example=one']
+    const losses = ['log', 'entropy', 'sessions', 'issuer:https://a.example=one']
     expect(parse(`${submit} ${losses.map((loss) => `--allow-loss ${loss}`).join(' ')}`)).toEqual({
       ...read,
       allowedLosses: losses,
@@ -70,6 +70,7 @@ describe('commands', () => {
     'check b.json --policy p.json --enclave http://e',
     `check b.json --policy p.json --config-hash ${hash}`,
     'check b.json --policy p.json --allow-loss logs',
+    'check b.json --policy p.json --allow-loss session',
     'check b.json --policy p.json --allow-loss issuer:https://a.example',
     'check b.json --polcy p.json',
     'submit b.json',

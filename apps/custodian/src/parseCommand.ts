@@ -21,6 +21,7 @@ A custodian keeps one share of a root secret, sealed to a key that only the cust
         log                      no log, another origin, fewer of its witnesses, or a quorum that new witnesses
                                  reach without a quorum of the old ones
         entropy                  no signed samples, or a source that the backup's configuration does not list
+        sessions                 sessions without a browser key, where the backup's configuration allows none
         issuer:ISSUER=AUDIENCE   sign-ins of this issuer, or the origin of its keys
       Repeat it for each one. Without it, submit fails.
 
@@ -75,8 +76,10 @@ export function parseCommand(parameters: string[]): Command {
   if (needsEnclave && (!enclave || !isSafeUrl(enclave))) {
     return fault(`${name} requires --enclave with an https URL, or http on loopback`)
   }
-  const foreignLoss = allowedLosses.find((loss) => !/^(?:log|entropy|issuer:.+=.+)$/.test(loss))
-  if (foreignLoss !== undefined) return fault('invalid --allow-loss: expected log, entropy or issuer:ISSUER=AUDIENCE')
+  const foreignLoss = allowedLosses.find((loss) => !/^(?:log|entropy|sessions|issuer:.+=.+)$/.test(loss))
+  if (foreignLoss !== undefined) {
+    return fault('invalid --allow-loss: expected log, entropy, sessions or issuer:ISSUER=AUDIENCE')
+  }
   const files = { backup: file, policy, backupPolicy: values['backup-policy'] ?? policy, allowedLosses, isMock }
   if (name === 'check') {
     return { kind: 'check', ...files, ...(key === undefined ? {} : { key }), ...(enclave ? { enclave } : {}) }

@@ -23,7 +23,8 @@ Sources
   --contract ADDRESS              the ServiceAttestations contract on that chain
   --collateral FILE               Intel's data about the platform; repeat for more
   --revocations FILE              AMD's revocation list for the coordinator's product, DER, valid now or at --at
-  --opening FILE                  the opening of an off-chain signature: content, signature or both; never sent
+  --opening FILE                  the opening of an off-chain signature (content, signature or both) or of the owner of
+                                  an address; never sent
   --offline                       use no network, only files
 
 Anchors (hex; each can be repeated)

@@ -22,6 +22,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     policy: undefined,
     logged: undefined,
     content: undefined,
+    owner: undefined,
     blocks: {},
     problems: [],
     conclusion: 'accepted',

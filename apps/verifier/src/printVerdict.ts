@@ -78,18 +78,22 @@ export function printVerdictJson(outcome: CliOutcome): string {
 }
 
 /** Leaves out the signature: for off-chain content, it's as valuable as a key. */
-function toSigned(receipt: AnyReceipt, { content: shown, policy }: CliOutcome) {
+function toSigned(receipt: AnyReceipt, { content: shown, owner, policy }: CliOutcome) {
   if (receipt.version !== ATTESTATION_V2) return { transaction: toTransaction(receipt.transaction) }
   const { policy: policyHash } = receipt.signer.statement
   const vault = policyHash === null ? {} : { vault: { policyHash, policy } }
-  return { ...toSignedOfKind(receipt, shown), ...vault }
+  return { ...toSignedOfKind(receipt, { shown, owner }), ...vault }
 }
 
-function toSignedOfKind(receipt: AttestationReceiptV2, shown: CliOutcome['content']) {
+type Opened = { shown: CliOutcome['content']; owner: CliOutcome['owner'] }
+
+function toSignedOfKind(receipt: AttestationReceiptV2, { shown, owner }: Opened) {
   const { kind } = receipt
   if (kind === 'transaction') return { kind, transaction: toTransaction(receipt.subject) }
   const { address: wallet, signedAt } = receipt.signer.statement
-  if (kind === 'address') return { kind, address: { wallet, signedAt } }
+  if (kind === 'address') {
+    return { kind, address: { wallet, signedAt, owner: { commitment: receipt.subject.owner, opened: owner } } }
+  }
   if (kind === 'authorization') {
     const { chainId, address, nonce } = receipt.subject
     return { kind, authorization: { chainId, address, nonce, wallet, signedAt } }

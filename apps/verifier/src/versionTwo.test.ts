@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { toCanonicalJson } from '@countersign/protocol'
+import { hashOwner, type OwnerOpening, toCanonicalJson, toChecksumAddress, toHex } from '@countersign/protocol'
 import { encodeReceiptCar, parseBlock, quantumNote, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { goldenLog } from '../../../packages/receipt/spec/tamperedLog.ts'
@@ -18,6 +18,8 @@ const message = await issueGoldenV2({ signing: { kind: 'message', content: { mes
 const beacon = await issueGoldenV2({ isBeacon: true })
 const logged = await issueGoldenV2({ log: goldenLog })
 const vault = await issueGoldenV2(goldenVaults.transaction)
+const wallet = await issueGoldenV2(goldenVaults['wallet-address'])
+const vaultAddress = await issueGoldenV2(goldenVaults.address)
 const nobody = { ...deps, fetch: () => Promise.reject(new Error('touched the network')) }
 const offline = (issue: typeof message) => ['--offline', '--allow-mock', ...toFlags(issue)]
 const flat = (text: string) => text.replace(/\s+/g, ' ')
@@ -133,6 +135,8 @@ describe('explain', () => {
     expect(stdout).toContain(`accepts sign-ins from    ${issuer?.issuer} for ${issuer?.audience}`)
     expect(stdout).toContain(`entropy sources          ${source.kind}, key ${source.key}\n`)
     expect(stdout).toContain(`allowed delegation code  ${implementation}\n`)
+    expect(stdout).toContain('sessions                 any (a cookie is enough)\n')
+    expect(stdout).toMatch(/^ {2}session +cookie$/m)
     expect(stdout).toContain(`version                  ${config.version}\n`)
   })
 })
@@ -169,6 +173,60 @@ describe('what was signed', () => {
     expect(flat(await say(transaction))).toContain(quantumNote)
     expect(flat(await say(transaction))).not.toContain('public beacon')
     expect(flat(await say(beacon))).toContain('a public beacon, shared by all signatures of its round')
+  })
+})
+
+describe('the owner of an address', () => {
+  const run = async (issue: typeof wallet, opening: unknown, ...flags: string[]) => {
+    const files = {
+      'receipt.car': encodeReceiptCar(issue),
+      ...(opening ? { 'owner.json': toCanonicalJson(opening) } : {}),
+    }
+    const folder = await createFolder(files)
+    const given = opening === undefined ? [] : ['--opening', join(folder, 'owner.json')]
+    return runCli(nobody, [join(folder, 'receipt.car'), ...given, ...offline(issue), ...flags])
+  }
+
+  test('is sealed without an opening, which is no fault', async () => {
+    const { exitCode, stdout } = await run(wallet, undefined)
+    expect(exitCode).toBe(7)
+    expect(stdout).toContain('– The opening belongs to this signature\n       Not checked: the owner is sealed.\n')
+    expect(stdout).toContain('Owner       sealed\n')
+    expect(stdout).not.toContain('alice')
+  })
+
+  test.each([
+    ['wallet', wallet],
+    ['vault', vaultAddress],
+  ])('of a %s is said with its opening, for people and for programs', async (_, issue) => {
+    const { exitCode, stdout } = await run(issue, issue.owner)
+    expect(exitCode).toBe(7)
+    const address = toChecksumAddress(issue.receipt.signer.statement.address)
+    expect(flat(stdout)).toContain(`${address} belongs to alice@example.com at https://idp.example.`)
+    expect(stdout).toContain('Owner       alice@example.com at https://idp.example\n')
+    expect(stdout).toContain('Subject     alice\n')
+    const json = JSON.parse((await run(issue, issue.owner, '--json')).stdout)
+    expect(json.address.owner).toEqual({
+      commitment: toHex(hashOwner(issue.owner as OwnerOpening)),
+      opened: { issuer: 'https://idp.example', subject: 'alice', email: 'alice@example.com' },
+    })
+    expect(JSON.stringify(json)).not.toContain(issue.owner?.salt)
+  })
+
+  test.each([
+    ['another address of the same owner', vaultAddress.owner],
+    ['another owner', { ...wallet.owner, identity: { ...wallet.owner?.identity, subject: 'bob' } }],
+    ['another salt', { ...wallet.owner, salt: '00'.repeat(32) }],
+    ['a message', message.opening],
+  ])('the opening of %s fails like that of another signature, and names nobody', async (_, opening) => {
+    const { exitCode, stdout } = await run(wallet, opening)
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('\nNot verified\n')
+    expect(stdout).toContain('Owner       sealed\n')
+    expect(stdout).not.toMatch(/0x\w{40} belongs to|alice|bob/)
+    const json = JSON.parse((await run(wallet, opening, '--json')).stdout)
+    expect(json).toMatchObject({ verdict: 'failed', exitCode: 1 })
+    expect(json.address.owner).not.toHaveProperty('opened')
   })
 })
 
@@ -227,7 +285,10 @@ describe('a vault', () => {
     const folder = await createFolder({ 'receipt.json': vault.bytes, 'receipt.car': encodeReceiptCar(vault) })
     const alone = await runCli(nobody, ['explain', join(folder, 'receipt.json')])
     const whole = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
-    for (const { stdout } of [alone, whole]) expect(stdout).toContain(vault.receipt.policy)
+    for (const { stdout } of [alone, whole]) {
+      expect(stdout).toContain(vault.receipt.policy)
+      expect(stdout).toMatch(new RegExp(`^ {2}rule +${(vault.receipt.signer.statement.rule ?? 0) + 1}$`, 'm'))
+    }
     expect(alone.stdout).not.toContain('Up to 0.1')
     expect(whole.stdout).toContain('Up to 0.1')
   })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Hex, toCanonicalJson } from '@countersign/protocol'
+import { type Hex, MAX_RULES, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import {
   alice,
@@ -368,6 +368,23 @@ describe('the bytes of a policy', () => {
     expect(toPolicyBytes(toNamed(spare))).toHaveLength(MAX_POLICY_BYTES)
     expect(() => assertPolicy(toNamed(spare + 1))).toThrow(withCode('vault_policy_too_large'))
     expect(() => parsePolicy(toCanonicalJson(toNamed(spare + 1)))).toThrow(withCode('vault_policy_too_large'))
+  })
+
+  test('every rule has an index of one byte: the shortest rules are too large before there are more than 255', () => {
+    const create = (count: number) => {
+      const approvers = passkeys.slice(0, 1).map(({ approver }) => approver)
+      const shortest = { kind: 'typed-data', domains: 'any', approvals: 1 } as const
+      const rules = Array.from({ length: count }, (_, index) => ({ ...shortest, primaryTypes: [toName(index)] }))
+      return { ...simple, approvers, rules: rules.toSorted((left, right) => (toText(left) < toText(right) ? -1 : 1)) }
+    }
+    const toName = (index: number) => `${String.fromCharCode(65 + (index % 26))}${index < 26 ? '' : index.toString(36)}`
+    const toText = (value: object) => new TextDecoder().decode(toCanonicalJson(value))
+    expect(() => assertPolicy(create(200))).not.toThrow()
+    for (const count of [MAX_RULES, MAX_RULES + 1]) {
+      for (const check of [assertPolicy, assertPolicyForm, (value: unknown) => parsePolicy(toCanonicalJson(value))]) {
+        expect(() => check(create(count))).toThrow(withCode('vault_policy_too_large'))
+      }
+    }
   })
 
   test('errors do not repeat the policy’s texts', () => {

@@ -5,6 +5,7 @@ import {
   isEntropySetting,
   isHex,
   isMajority,
+  MAX_RULES,
   MAX_WITNESSES,
   parseCanonicalJson,
   readMembers,
@@ -61,6 +62,7 @@ export function assertPolicyForm(value: unknown): asserts value is Policy {
     throw malformed('approvers: repeated key')
   }
   assertList('rules', rules, assertRule)
+  if (rules.length > MAX_RULES) throw malformed(`rules has more than ${MAX_RULES}`)
   for (const [index, { approvals }] of rules.entries()) {
     if (approvals > approvers.length) throw malformed(`rules[${index}].approvals is above the number of approvers`)
   }

@@ -100,6 +100,41 @@ describe('several rules', () => {
     expect(above.allowed && limited.rules[above.rule]?.approvals).toBe(1)
   })
 
+  test('with a rule, checks no other one', () => {
+    const policy = toPolicy({ ...payment, to: [alice] }, { ...payment, to: [bob] })
+    const own = policy.rules.findIndex((rule) => rule.kind === 'transaction' && rule.to[0] === alice)
+    const request = toTransaction({ to: alice })
+    expect(checkPolicy(policy, request, own)).toEqual({ allowed: true, rule: own, approvals: 0, log: null })
+    expect(checkPolicy(policy, request, 1 - own)).toEqual({
+      allowed: false,
+      reasons: [],
+      rules: [{ rule: 1 - own, reasons: [{ code: 'recipient_not_allowed' }] }],
+      nearest: 1 - own,
+    })
+    const fail = () => {
+      throw new Error('another rule was read')
+    }
+    const unread = new Proxy(payment, { get: fail, has: fail, ownKeys: fail })
+    const rules = policy.rules.map((rule, index) => (index === own ? rule : unread))
+    expect(checkPolicy({ ...policy, rules }, request, own)).toMatchObject({ allowed: true, rule: own })
+    expect(() => checkPolicy({ ...policy, rules }, request)).toThrow('another rule was read')
+  })
+
+  test('a rule counts even if another one needs fewer approvals', () => {
+    const rules = limited.rules.map((_, rule) => checkPolicy(limited, toTransaction(), rule))
+    expect(checkPolicy(limited, toTransaction())).toMatchObject({ approvals: 0 })
+    for (const [rule, verdict] of rules.entries()) {
+      const { approvals } = limited.rules[rule] as Rule
+      if (verdict.allowed) expect(verdict).toEqual({ allowed: true, rule, approvals, log: limited.log })
+    }
+    expect(rules.filter(({ allowed }) => allowed).length).toBeGreaterThan(1)
+  })
+
+  test.each([limited.rules.length, 255, -1, -2, 0.5, Number.NaN])('refuses the unknown rule %d', (rule) => {
+    const refusal = { allowed: false, reasons: ['rule_unknown'], rules: [], nearest: null }
+    expect(checkPolicy(limited, toTransaction(), rule)).toEqual(refusal)
+  })
+
   test('one rule must match completely: parts of two do not count', () => {
     const policy = toPolicy({ ...payment, to: [alice] }, { ...payment, to: [bob], maxValueWei: String(ETHER) })
     expect(codes(policy, toTransaction({ to: alice, value: String(ETHER) }))).toEqual(['value_above_max'])

@@ -37,7 +37,7 @@ export type PolicyRequest =
 export type PolicyVerdict =
   | {
       allowed: true
-      /** The matching rule with the fewest approvals. */
+      /** The requested rule, or without one the matching rule with the fewest approvals. */
       rule: number
       approvals: number
       /** The witnesses that must cosign the log before the signature is released. */
@@ -46,23 +46,32 @@ export type PolicyVerdict =
   | ({ allowed: false } & PolicyRefusal)
 
 /**
- * Whether a policy allows a request, and with how many approvals. At least one rule must match completely. Malformed requests are refused.
+ * Whether a policy allows a request, and with how many approvals. A rule must match completely: the one with the index `rule`, and no other
+ * is checked, or without `rule` any of them. Malformed requests are refused.
  *
  * @example
  * const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata })
  * if (verdict.allowed && verdict.approvals > 0) … // see checkApprovals
  */
-export function checkPolicy(policy: Policy, request: PolicyRequest): PolicyVerdict {
+export function checkPolicy(policy: Policy, request: PolicyRequest, rule?: number): PolicyVerdict {
   const read = readRequest(request)
-  if (read === undefined) return { allowed: false, reasons: ['request_malformed'], rules: [], nearest: null }
+  if (read === undefined) return refuse('request_malformed')
   const reasons = checkSchedule(policy, read)
-  const rules = policy.rules.map((rule, index) => ({ rule: index, reasons: matchRule(rule, read) }))
+  const rules = policy.rules.flatMap((one, index) =>
+    rule === undefined || index === rule ? { rule: index, reasons: matchRule(one, read) } : [],
+  )
+  if (rules.length === 0) return refuse('rule_unknown')
   const [best] = rules
     .filter((verdict) => verdict.reasons.length === 0)
     .map(({ rule }) => ({ rule, approvals: (policy.rules[rule] as Rule).approvals }))
     .sort((left, right) => left.approvals - right.approvals)
   if (best !== undefined && reasons.length === 0) return { allowed: true, ...best, log: policy.log }
   return { allowed: false, reasons, rules, nearest: findNearest(policy, rules) }
+}
+
+/** Before any rule is checked. */
+function refuse(reason: RequestReason): PolicyVerdict {
+  return { allowed: false, reasons: [reason], rules: [], nearest: null }
 }
 
 /** Parses the request into canonical form, before any rule is checked. Undefined if it is malformed or ambiguous. */

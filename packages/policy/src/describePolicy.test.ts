@@ -178,8 +178,8 @@ describe('the reasons of a refusal', () => {
     maxFeePerGas: '1',
     maxPriorityFeePerGas: '0',
   } as const
-  const explain = (policy: Policy, changes: object) => {
-    const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata: { ...txMetadata, ...changes } })
+  const explain = (policy: Policy, changes: object, rule?: number) => {
+    const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata: { ...txMetadata, ...changes } }, rule)
     return verdict.allowed ? [] : describeRefusal(policy, verdict)
   }
   const only = toPolicy(payment)
@@ -207,7 +207,7 @@ describe('the reasons of a refusal', () => {
       { to: token, data: `0xa9059cbb${'00'.repeat(64)}` },
       ['Word 1 of the call is not one of the allowed values.'],
     ],
-    ['the kind', toPolicy({ kind: 'message', approvals: 1 }), {}, ['No rule is for this kind of signature.']],
+    ['the kind', toPolicy({ kind: 'message', approvals: 1 }), {}, ['The rule is for another kind of signature.']],
     ['the schedule', scheduled, {}, ['The vault has a schedule, but the request has no sample for the time.']],
     [
       'a request that cannot be read',
@@ -217,5 +217,9 @@ describe('the reasons of a refusal', () => {
     ],
   ])('%s', (_, policy, changes, sentences) => {
     expect(explain(policy, changes)).toEqual(sentences)
+  })
+
+  test('an unknown rule', () => {
+    expect(explain(only, {}, 1)).toEqual(['The vault has no rule with this number.'])
   })
 })

@@ -18,6 +18,8 @@ function describeRequestReason(reason: RequestReason): string {
   switch (reason) {
     case 'request_malformed':
       return 'The request is malformed, or is of a kind that a vault does not sign.'
+    case 'rule_unknown':
+      return 'The vault has no rule with this number.'
     case 'sample_missing':
       return 'The vault has a schedule, but the request has no sample for the time.'
     case 'sample_source_not_allowed':
@@ -30,7 +32,7 @@ function describeRequestReason(reason: RequestReason): string {
 function describeRuleReason(policy: Policy, rule: Rule, reason: RuleReason): string {
   switch (reason.code) {
     case 'kind_not_allowed':
-      return 'No rule is for this kind of signature.'
+      return 'The rule is for another kind of signature.'
     case 'chain_not_allowed':
       return `The chain is not ${describeChains(rule)}.`
     case 'recipient_not_allowed':

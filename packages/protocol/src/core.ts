@@ -114,6 +114,7 @@ export {
   subjects,
   type UnlimitedKind,
 } from './kinds.ts'
+export { hashLogin, toSessionName } from './login.ts'
 export { isLoopbackHost, isLoopbackUrl, isSafeUrl } from './loopback.ts'
 export {
   computeRoot,
@@ -134,6 +135,7 @@ export {
   type OpeningContent,
   type OpeningSignature,
 } from './opening.ts'
+export { hashOwner, type OwnerIdentity, type OwnerOpening } from './owner.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
@@ -175,6 +177,7 @@ export {
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export type { SignResult } from './signResult.ts'
+export { MAX_RULES, MAX_STAMP_AGE_MS, STAMP_TOLERANCE_MS, type Stamp, toStampBytes } from './stamp.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'
 export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'

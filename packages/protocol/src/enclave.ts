@@ -5,6 +5,7 @@ import { type DrandWitness, isDrandWitness } from './drand.ts'
 import { type EntropyWitness, isEntropyWitness } from './entropy.ts'
 import { isHex } from './hex.ts'
 import type { OffChainKind } from './kinds.ts'
+import { CLIENT_KEY_BYTES } from './login.ts'
 import * as preimages from './preimages.ts'
 import {
   checked,
@@ -21,6 +22,7 @@ import {
   string,
 } from './schema.ts'
 import { MAX_WITNESSES } from './settings.ts'
+import { MAX_RULES, stamp } from './stamp.ts'
 import { toPreimage } from './tags.ts'
 import type { TxMetadata } from './txMetadata.ts'
 
@@ -99,8 +101,10 @@ export type AttestRequest = Infer<typeof attestRequest>
 
 export const openSessionRequest = object({
   idToken: string(),
-  /** 32 bytes. The token's nonce is its hash. */
+  /** 32 bytes. The token's nonce is its hash, with the client key if there is one. */
   loginSecret: hex(32),
+  /** The browser's key. The session then signs only requests that this key has stamped. */
+  clientKey: optional(hex(CLIENT_KEY_BYTES)),
 })
 export type OpenSessionRequest = Infer<typeof openSessionRequest>
 
@@ -115,10 +119,12 @@ export const vaultRequest = object({
 })
 export type VaultRequest = Infer<typeof vaultRequest>
 
-/** The vault that signs, with its approvals. */
+/** The vault that signs, by which rule, and its approvals. */
 const vaultUse = object({
   /** 32 bytes: the hash of the policy. */
   policy: hex(32),
+  /** The index of the rule that allows this. No other rule is checked. Omitted for an address. */
+  rule: optional(checked(natural, (index) => index < MAX_RULES)),
   /** An empty list means no approvals. */
   approvals: optional(approvals),
 })
@@ -133,12 +139,16 @@ const granted = object({
   /** The whole sample. The enclave verifies it and uses it for one signature. A beacon round may serve many. */
   witness: leaf<EntropyWitness | DrandWitness>((value) => isEntropyWitness(value) || isDrandWitness(value)),
   vault: optional(vaultUse),
+  /** Required if the grant has a client key. */
+  stamp: optional(stamp),
 })
+
+const hasRule = (vault: VaultUse | undefined) => vault === undefined || vault.rule !== undefined
 
 /** The sample is only for this call: signing the same again needs another. Members that are not hashed are rejected. */
 const offChain = checked(
   object({ ...granted.members, kind: literal(...offChainKinds), content: unread() }),
-  ({ kind, content }) => parseOffChainContent(kind, content, TypeError),
+  ({ kind, content, vault }) => hasRule(vault) && parseOffChainContent(kind, content, TypeError),
 ) as Schema as Schema<OffChainItem>
 
 /** The content to sign, by kind. Never a bare hash: the enclave rebuilds the content and hashes it itself. */
@@ -152,7 +162,7 @@ export const signItems = {
       /** The statement's receipt version. Version 1 has no beacons and no vaults. */
       statementVersion: literal(1, 2),
     }),
-    ({ vault, statementVersion }) => vault === undefined || statementVersion === 2,
+    ({ vault, statementVersion }) => vault === undefined || (statementVersion === 2 && hasRule(vault)),
   ),
   authorization: object({ ...granted.members, kind: literal('authorization'), authorization: unread<Authorization>() }),
   ...(Object.fromEntries(offChainKinds.map((kind) => [kind, offChain])) as Record<OffChainKind, typeof offChain>),
@@ -162,7 +172,7 @@ export const signItems = {
    */
   address: checked(
     object({ ...granted.members, kind: literal('address') }),
-    ({ vault }) => vault?.approvals === undefined,
+    ({ vault }) => vault?.approvals === undefined && vault?.rule === undefined,
   ),
 }
 

@@ -1,6 +1,7 @@
 import { approvalReason } from './approvalReason.ts'
 import type { EnclaveConfig } from './configHash.ts'
 import type { Opening } from './opening.ts'
+import { ownerOpening } from './owner.ts'
 import { policyRefusal } from './policyRefusal.ts'
 import {
   boolean,
@@ -68,6 +69,8 @@ export const openSessionResponse = object({
   grant: checked(string(/./s), ({ length }) => length <= 4_096),
   keyId: hex(16),
   address: ethereum(20),
+  /** Opens the owner commitment of the address. */
+  owner: ownerOpening,
   /** When the grant ends, ISO 8601. */
   expiresAt: string(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
 })
@@ -80,6 +83,8 @@ export const vaultResponse = object({
   publicKey: hex(65),
   /** 32 bytes: the hash of the policy. */
   policy: hex(32),
+  /** Opens the owner commitment of the address. */
+  owner: ownerOpening,
 })
 export type VaultResponse = Infer<typeof vaultResponse>
 
@@ -113,6 +118,12 @@ const signItemError = either(
       'grant_invalid',
       'session_expired',
       'key_binding_mismatch',
+      /** The session has a client key, and the request has no stamp. */
+      'stamp_missing',
+      /** The stamp is of another key or another request, or the session has no client key. */
+      'stamp_invalid',
+      /** The stamp is too old, or too far in the future. */
+      'stamp_time',
       'quote_unavailable',
       /** From a source that is not in the settings, wrongly signed, too old, or too far in the future. */
       'entropy_refused',

@@ -91,6 +91,32 @@ export const errorCodes = {
     title: 'The enclave rejected the session',
     advice: 'Sign in again.',
   },
+  session_not_bound: {
+    status: 403,
+    retryable: false,
+    title: 'The session has no browser key',
+    advice: 'Sign in with a browser key: this service allows no other sessions. See `session: "bound"` of the SDK.',
+  },
+  stamp_missing: {
+    status: 403,
+    retryable: false,
+    title: 'The request has no stamp',
+    advice: 'Sign the request with the browser’s key: this session needs it for every signature. Nothing was signed.',
+  },
+  stamp_invalid: {
+    status: 403,
+    retryable: false,
+    title: 'The stamp is invalid',
+    advice:
+      'Sign in again if the browser lost its key. A stamp is for one address, rule, kind and digest. Nothing was signed.',
+  },
+  stamp_time: {
+    status: 403,
+    retryable: true,
+    title: 'The stamp is too old, or from the future',
+    advice:
+      'Check the clock of this device, and send a new stamp: one is valid for five minutes. `GET /auth/session` returns the service’s time.',
+  },
   key_binding_mismatch: {
     status: 403,
     retryable: false,

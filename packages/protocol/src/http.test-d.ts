@@ -34,11 +34,13 @@ expectTypeOf<EndpointResponse<'GET /ipfs/:cid'>>().toEqualTypeOf<never>()
 expectTypeOf<EndpointRequest<'POST /sign/digest'>>().branded.toEqualTypeOf<SignDigestRequest & WalletUse>()
 expectTypeOf<EndpointRequest<'POST /sign/message'>>().branded.toEqualTypeOf<{ message: Hex } & WalletUse>()
 expectTypeOf<EndpointRequest<'POST /sign/typed-data'>>().branded.toEqualTypeOf<TypedData & WalletUse>()
-expectTypeOf<EndpointRequest<'POST /sign/authorization'>>().toEqualTypeOf<Authorization>()
+expectTypeOf<EndpointRequest<'POST /sign/authorization'>>().branded.toEqualTypeOf<
+  Authorization & Pick<WalletUse, 'stamp'>
+>()
 expectTypeOf<EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<EndpointResponse<'POST /sign/typed-data'>>()
 expectTypeOf<keyof EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<'signature' | 'slug' | 'opening'>()
 // An authorization is public and has no opening.
 expectTypeOf<keyof EndpointResponse<'POST /sign/authorization'>>().toEqualTypeOf<'signature' | 'slug'>()
-expectTypeOf<EndpointRequest<'POST /auth/logout'>>().toEqualTypeOf<never>()
+expectTypeOf<EndpointRequest<'POST /wallet/provision'>>().toEqualTypeOf<never>()
 expectTypeOf<EndpointQuery<'GET /health/attestation'>>().toEqualTypeOf<{ nonce?: string | undefined }>()
 expectTypeOf<EndpointQuery<'GET /health'>>().toEqualTypeOf<never>()

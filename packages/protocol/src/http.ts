@@ -2,17 +2,21 @@ import { approvals } from './approval.ts'
 import { authorization } from './authorization.ts'
 import { type Contents, contentSchemas, offChainKinds } from './contents.ts'
 import type { OffChainKind } from './kinds.ts'
+import { CLIENT_KEY_BYTES } from './login.ts'
 import {
+  attestAddressResponse,
   coordinatorAttestation,
   loginProviders,
   logList,
   okResponse,
   policy,
   proofPayload,
+  sessionInfo,
+  sessionList,
   sessionUser,
   signDigestResponse,
   slug,
-  slugResponse,
+  tokenSession,
   transactionPage,
   vaultInfo,
   vaultList,
@@ -20,10 +24,13 @@ import {
 } from './resources.ts'
 import {
   anyCase,
+  checked,
   ethereum,
+  hex,
   type Infer,
   list,
   literal,
+  natural,
   type ObjectSchema,
   object,
   optional,
@@ -32,9 +39,16 @@ import {
   string,
 } from './schema.ts'
 import { shownOpening } from './shownOpening.ts'
+import { MAX_RULES, stamp } from './stamp.ts'
 import { txMetadata } from './txMetadata.ts'
 
-const walletUse = { wallet: optional(anyCase(20)), approvals: optional(approvals) }
+const stamped = { stamp: optional(stamp) }
+const walletUse = {
+  wallet: optional(anyCase(20)),
+  rule: optional(checked(natural, (index) => index < MAX_RULES)),
+  approvals: optional(approvals),
+  ...stamped,
+}
 
 /** The wallet that signs: the user's own unless it names one of their vaults, with its approvals. Another user's vault is rejected. */
 export type WalletUse = Infer<ObjectSchema<typeof walletUse>>
@@ -45,6 +59,11 @@ const digestAndMetadata = { digest: anyCase(32), txMetadata }
 export type SignDigestRequest = Infer<ObjectSchema<typeof digestAndMetadata>>
 
 const signDigestRequest = object({ ...digestAndMetadata, ...walletUse })
+const attestRequest = object(stamped)
+
+/** Without members, this session ends. */
+const logoutRequest = object({ session: optional(hex(8)), all: optional(literal(true)) })
+const tokenRequest = object({ idToken: string(), loginSecret: hex(32), clientKey: hex(CLIENT_KEY_BYTES) })
 const createVaultRequest = object({ policy, address: optional(anyCase(20)) })
 
 /**
@@ -76,15 +95,21 @@ export const endpoints = {
   /** The ways to sign in. */
   'GET /auth': { response: loginProviders },
   /** A full-page navigation. Redirects to the identity provider. */
-  'GET /auth/:provider': { query: object({ return_to: optional(string()) }) },
+  'GET /auth/:provider': {
+    query: object({ return_to: optional(string()), client_key: optional(hex(CLIENT_KEY_BYTES)) }),
+  },
   /** The identity provider redirects the browser here. Redirects to the app, with `sign_in=cancelled` if the user cancelled. */
   'GET /auth/:provider/callback': {
     query: object({ state: string(), code: optional(string()), error: optional(string()) }),
   },
   /** The same for providers that post a form. Redirects to the callback. */
   'POST /auth/:provider/form': { form: object({ state: string() }) },
+  /** Opens a session from an ID token that the page got itself. */
+  'POST /auth/:provider/token': { request: tokenRequest, response: tokenSession },
   'GET /auth/me': { response: sessionUser },
-  'POST /auth/logout': { response: okResponse },
+  'GET /auth/session': { response: sessionInfo },
+  'GET /auth/sessions': { response: sessionList },
+  'POST /auth/logout': { request: logoutRequest, response: okResponse },
   'GET /wallet/me': { response: walletInfo },
   'GET /wallet/transactions': {
     query: object({ limit: optional(positive), cursor: optional(string()) }),
@@ -92,20 +117,23 @@ export const endpoints = {
   },
   'POST /wallet/provision': { response: walletInfo },
   /** A statement about the wallet's address. Always returns the same slug. */
-  'POST /wallet/attest': { response: slugResponse },
+  'POST /wallet/attest': { request: attestRequest, response: attestAddressResponse },
   'GET /vaults': { response: vaultList },
   /**
    * Responds after reading the policy back from IPFS. The same policy gives the same vault. With `address`, it also restores a vault that the
    * service has lost, even one that today's checks would reject.
    */
   'POST /vaults': { request: createVaultRequest, response: vaultInfo },
-  'POST /vaults/:address/attest': { response: slugResponse },
+  'POST /vaults/:address/attest': { request: attestRequest, response: attestAddressResponse },
   'POST /sign/digest': { request: signDigestRequest, response: signDigestResponse },
   ...(toSignEndpoints((kind) => ({
     request: object({ ...contentSchemas[kind].members, ...walletUse }),
     response: signOffChainResponse,
   })) as unknown as { [Kind in OffChainKind as `POST /sign/${Kind}`]: OffChainEndpoint<Contents[Kind]> }),
-  'POST /sign/authorization': { request: authorization, response: signDigestResponse },
+  'POST /sign/authorization': {
+    request: object({ ...authorization.members, ...stamped }),
+    response: signDigestResponse,
+  },
   'GET /proof/:slug': { response: proofPayload },
   /** Server-sent events named `proof`, each with a `ProofPayload` as its data. */
   'GET /proof/:slug/events': { headers: object({ 'last-event-id': optional(string()) }), event: proofPayload },

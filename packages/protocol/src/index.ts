@@ -28,7 +28,8 @@ export {
   toSignEndpoints,
   type WalletUse,
 } from './http.ts'
-export { assertOpening, MAX_OPENING_BYTES, parseOpening, withholdHalf } from './parseOpening.ts'
+export { ownerOpening } from './owner.ts'
+export { assertOpening, MAX_OPENING_BYTES, parseOpening, parseOwnerOpening, withholdHalf } from './parseOpening.ts'
 export { parseRequest } from './parseRequest.ts'
 export { isSlug, MAX_RETURN_TO_LENGTH, type PathArguments, type PathParameters, toMethodAndPath } from './path.ts'
 export { policyRefusal } from './policyRefusal.ts'
@@ -53,7 +54,9 @@ export {
   toReleaseMessageV2,
 } from './release.ts'
 export {
+  type AttestAddressResponse,
   type AttestationReceiptV1,
+  attestAddressResponse,
   type CoordinatorAttestation,
   coordinatorAttestation,
   type EvidenceMode,
@@ -72,10 +75,11 @@ export {
   type SessionUser,
   type SignDigestResponse,
   type SignRequest,
+  sessionInfo,
+  sessionList,
   sessionUser,
   signDigestResponse,
   slug,
-  slugResponse,
   type TransactionPage,
   type TransactionSummary,
   transactionPage,
@@ -87,6 +91,7 @@ export {
   walletInfo,
 } from './resources.ts'
 export { shownOpening } from './shownOpening.ts'
+export { stamp } from './stamp.ts'
 export { hashSubject, SUMMARY_DATA_BYTES, toEventHash, toSignedDigest, toSignedSummary } from './subject.ts'
 export { toChecksumAddress } from './toChecksumAddress.ts'
 export { txMetadata } from './txMetadata.ts'

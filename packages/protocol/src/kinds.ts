@@ -20,28 +20,42 @@ type PublicKind = {
 }[SignatureKind]
 
 /**
- * The kinds of requests, one row each. `approval` is the kind's number in the challenge that a passkey signs. Vault rules can't allow a kind
- * without one: an authorization has none, because the code that it installs needs no approvals. If a kind has `any`, its rules don't limit the
- * content, and `any` is the word for it in descriptions. `anyChain` says whether contracts on every chain accept all such signatures.
+ * The kinds of requests, one row each. `number` is the kind's byte in approvals and stamps. Vault rules can allow only a kind that is
+ * `isApprovable`: the code that an authorization installs needs no approvals. If a kind has `any`, its rules don't limit the content, and
+ * `any` is the word for it in descriptions. `anyChain` says whether contracts on every chain accept all such signatures.
  */
 export const kinds = {
-  transaction: { subject: 'transaction', approval: 1, name: 'transaction' },
-  authorization: { subject: 'authorization', approval: null, name: 'authorization' },
-  message: { subject: 'off-chain', approval: 2, name: 'message (EIP-191)', any: 'messages', anyChain: false },
-  'typed-data': { subject: 'off-chain', approval: 3, name: 'typed data (EIP-712)' },
-  address: { subject: 'address', approval: null, name: 'address' },
+  transaction: { subject: 'transaction', number: 1, isApprovable: true, name: 'transaction' },
+  authorization: { subject: 'authorization', number: 4, isApprovable: false, name: 'authorization' },
+  message: {
+    subject: 'off-chain',
+    number: 2,
+    isApprovable: true,
+    name: 'message (EIP-191)',
+    any: 'messages',
+    anyChain: false,
+  },
+  'typed-data': { subject: 'off-chain', number: 3, isApprovable: true, name: 'typed data (EIP-712)' },
+  address: { subject: 'address', number: 5, isApprovable: false, name: 'address' },
 } as const satisfies Record<string, Row>
 
 export type Kind = keyof typeof kinds
 
-type Row = { subject: SignatureKind; approval: number | null; name: string; any?: string; anyChain?: boolean }
+type Row = {
+  subject: SignatureKind
+  number: number
+  isApprovable: boolean
+  name: string
+  any?: string
+  anyChain?: boolean
+}
 type KindsOf<Members> = { [One in Kind]: (typeof kinds)[One] extends Members ? One : never }[Kind]
 
 /** Content signed off-chain. Only a commitment to it is public. */
 export type OffChainKind = KindsOf<{ subject: 'off-chain' }>
 
 /** The kinds that a passkey can approve. */
-export type ApprovalKind = KindsOf<{ approval: number }>
+export type ApprovalKind = KindsOf<{ isApprovable: true }>
 
 export type UnlimitedKind = KindsOf<{ any: string }>
 

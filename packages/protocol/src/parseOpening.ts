@@ -1,6 +1,7 @@
 import { ServiceError } from './errors.ts'
 import { toHex } from './hex.ts'
 import { commitContent, commitSignature, malformed, type Opening, opening } from './opening.ts'
+import { type OwnerOpening, ownerOpening } from './owner.ts'
 import { parse } from './schema.ts'
 import { parseStrictJson } from './strictJson.ts'
 
@@ -24,6 +25,17 @@ export function assertOpening(value: unknown): asserts value is Opening {
 
 /** Parses an opening. White space, the order of members and escapes in strings don't matter: each half is hashed in canonical form. */
 export function parseOpening(bytes: Uint8Array): Opening {
+  const value = parseOpeningJson(bytes)
+  assertOpening(value)
+  return value
+}
+
+/** Parses what opens the owner commitment of an address, in the same way. */
+export function parseOwnerOpening(bytes: Uint8Array): OwnerOpening {
+  return parse(ownerOpening, parseOpeningJson(bytes), malformed)
+}
+
+function parseOpeningJson(bytes: Uint8Array): unknown {
   let value: unknown
   try {
     value = parseStrictJson(bytes, { maxLength: MAX_OPENING_BYTES, maxDepth: MAX_OPENING_DEPTH })
@@ -31,7 +43,6 @@ export function parseOpening(bytes: Uint8Array): Opening {
     throw malformed(cause instanceof ServiceError ? cause.code : 'not JSON', cause)
   }
   assertCanonicalNumbers(new TextDecoder().decode(bytes))
-  assertOpening(value)
   return value
 }
 

@@ -6,6 +6,8 @@ import { either, type Infer, list, literal, natural, nullable, object } from './
 const requestReason = literal(
   /** A kind that no vault signs, a missing or extra member, or an undecodable value. */
   'request_malformed',
+  /** The policy has no rule with the requested index. */
+  'rule_unknown',
   /** The policy has a schedule, and the request has no sample for the time. */
   'sample_missing',
   /** The sample's source is not in the policy. */

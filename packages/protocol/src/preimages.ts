@@ -9,6 +9,21 @@
 /** The OpenID Connect nonce: a hash of the login secret. */
 export const login = { tag: 'countersign/login/v1', fields: { loginSecret: 'rest' } } as const
 
+/** The same if the browser has a key for this session. Its tag keeps it apart from a nonce without one. */
+export const loginV2 = { tag: 'countersign/login/v2', fields: { loginSecretHash: 32, clientKey: 65 } } as const
+
+/** A browser key's signature over one request of its session. Zeros stand for no policy, and for the digest of an address. */
+export const stamp = {
+  tag: 'countersign/stamp/v1',
+  fields: { address: 20, policyHash: 32, rule: 'u8', kind: 'u8', digest: 32, issuedMs: 'u64' },
+} as const
+
+/** The commitment to the owner of an address. */
+export const owner = { tag: 'countersign/owner/v1', fields: { salt: 32, identity: 'rest' } } as const
+
+/** HKDF info of the key that makes the salts of owner commitments. */
+export const ownerSalt = { tag: 'countersign/owner-salt/v1', fields: {} } as const
+
 /** Report data of a quote over a batch of statements. */
 export const tdxReport = {
   tag: 'countersign/tdx-report/v1',

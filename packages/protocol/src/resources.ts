@@ -1,6 +1,7 @@
 import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
 import type { SignatureKind } from './kinds.ts'
+import { ownerOpening } from './owner.ts'
 import { isPlainObject } from './plainObject.ts'
 import { policyRefusal } from './policyRefusal.ts'
 import { proofStatuses } from './proofStatus.ts'
@@ -37,6 +38,41 @@ import type { TcbStatus } from './tcbStatus.ts'
 export const sessionUser = object({ id: text, email: string(), name: nullable(string()) })
 export type SessionUser = Infer<typeof sessionUser>
 
+/** `bound`: each signature needs a stamp of the browser's key. */
+const sessionKind = literal('cookie', 'bound')
+
+// Shared members are repeated: bundlers keep a spread even if nothing uses its object.
+
+/** The session of the caller. */
+export const sessionInfo = object({
+  kind: sessionKind,
+  /** ISO 8601. */
+  createdAt: time,
+  expiresAt: time,
+  /** 65 bytes. */
+  clientKey: nullable(hex(65)),
+  /** The service's clock. */
+  time,
+})
+export type SessionInfo = Infer<typeof sessionInfo>
+
+/** All open sessions of a user. */
+export const sessionList = object({
+  sessions: list(
+    object({
+      id: hex(8),
+      kind: sessionKind,
+      createdAt: time,
+      expiresAt: time,
+      lastSeenAt: time,
+      isCurrent: boolean,
+    }),
+  ),
+})
+
+/** A session without a cookie: `Authorization: Session <secret>`. */
+export const tokenSession = object({ secret: hex(32), expiresAt: time })
+
 /** A way to sign in. */
 export const loginProvider = object({
   /** The name in the path of its sign-in. */
@@ -45,6 +81,8 @@ export const loginProvider = object({
   name: string(),
   /** A small square icon, as a `data:` URL for an `<img>`. */
   icon: string(/^data:image\/svg\+xml;base64,/),
+  /** Present if pages sign in at the provider themselves, with this client. */
+  direct: optional(object({ issuer: string(), clientId: string() })),
 })
 export type LoginProvider = Infer<typeof loginProvider>
 
@@ -115,8 +153,9 @@ export type SignRequest = {
 /** 16 bytes in base64url, for internal use. */
 export const slug = string(/./)
 
-/** The response to attesting an address. */
-export const slugResponse = object({ slug })
+/** A slug, and what opens the owner commitment of the address. */
+export const attestAddressResponse = object({ slug, owner: ownerOpening })
+export type AttestAddressResponse = Infer<typeof attestAddressResponse>
 
 /** The response to `POST /sign/digest`. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
 export const signDigestResponse = object({ signature: ethereum(65), slug })

@@ -20,7 +20,7 @@ const withLog = (changes: object) => createEnclaveSettings(settings.entropy, [],
 
 describe('settings under the quote', () => {
   test('the version ends in SHA-256 of their canonical JSON', () => {
-    const json = `{"entropy":[{"key":"${key}","kind":"satellite"}],"implementations":[],"log":null}`
+    const json = `{"entropy":[{"key":"${key}","kind":"satellite"}],"implementations":[],"log":null,"sessions":"any"}`
     const hash = createHash('sha256').update(json).digest('hex')
     expect(toEnclaveVersion('1.2.3', settings)).toBe(`1.2.3+${hash}`)
     expect(() => assertSettingsOf({ version: `1.2.3+${hash}` }, settings)).not.toThrow()

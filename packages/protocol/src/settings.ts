@@ -32,6 +32,8 @@ export type EnclaveSettings = {
   log: LogSetting | null
   /** The code that a wallet may delegate to by EIP-7702: addresses in lower case, unique and in ascending order. */
   implementations: readonly Hex[]
+  /** Whether sessions without a client key can be opened. */
+  sessions: 'any' | 'bound'
 }
 
 /** Creates settings with sorted lists. */
@@ -39,20 +41,23 @@ export function createEnclaveSettings(
   entropy: readonly EntropySetting[],
   implementations: readonly Hex[] = [],
   log: LogSetting | null = null,
+  sessions: EnclaveSettings['sessions'] = 'any',
 ): EnclaveSettings {
   const sorted = entropy.toSorted((left, right) => (toText(left) < toText(right) ? -1 : 1))
   return {
     entropy: sorted,
     log: log && { ...log, origins: log.origins.toSorted(), witnesses: log.witnesses.toSorted() },
     implementations: implementations.toSorted(),
+    sessions,
   }
 }
 
 /** Narrows to settings with exactly these members. */
 export function assertEnclaveSettings(value: unknown): asserts value is EnclaveSettings {
-  if (!hasExactMembers(value, ['entropy', 'log', 'implementations']))
+  if (!hasExactMembers(value, ['entropy', 'log', 'implementations', 'sessions']))
     throw malformed('not exactly the expected members')
-  const { entropy, log, implementations } = value
+  const { entropy, log, implementations, sessions } = value
+  if (sessions !== 'any' && sessions !== 'bound') throw malformed('sessions')
   if (log !== null) assertLogSetting(log)
   if (!Array.isArray(implementations)) throw malformed('implementations is not a list')
   for (const [index, address] of implementations.entries()) {

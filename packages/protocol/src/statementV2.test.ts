@@ -16,18 +16,20 @@ const statement: StatementV2 = {
   policy: null,
   approvals: null,
   coordinatorKey: '7b'.repeat(32),
+  rule: null,
+  session: 'cookie',
   signedAt: '2025-01-02T03:04:05.678Z',
 }
 
 describe('statement of version 2', () => {
   test('its bytes are canonical JSON, its leaf SHA-256(0x00 ‖ bytes)', () => {
-    const json = `{"address":"0x${'1b'.repeat(20)}","approvals":null,"coordinatorKey":"${'7b'.repeat(32)}","keyId":"${'0a'.repeat(16)}","kind":"off-chain","policy":null,"publicKey":"04${'2c'.repeat(64)}","signedAt":"2025-01-02T03:04:05.678Z","subject":"${'3d'.repeat(32)}","type":"countersign/signing/v2","witness":"${'4e'.repeat(32)}"}`
+    const json = `{"address":"0x${'1b'.repeat(20)}","approvals":null,"coordinatorKey":"${'7b'.repeat(32)}","keyId":"${'0a'.repeat(16)}","kind":"off-chain","policy":null,"publicKey":"04${'2c'.repeat(64)}","rule":null,"session":"cookie","signedAt":"2025-01-02T03:04:05.678Z","subject":"${'3d'.repeat(32)}","type":"countersign/signing/v2","witness":"${'4e'.repeat(32)}"}`
     expect(new TextDecoder().decode(toStatementBytes(statement))).toBe(json)
     expect(toHex(hashLeaf(statement))).toBe(createHash('sha256').update(`\0${json}`).digest('hex'))
   })
 
   test('the fast text equals the canonical JSON, for any order of the members', () => {
-    const ruled: StatementV2 = { ...statement, policy: '5f'.repeat(32), approvals: '6a'.repeat(32) }
+    const ruled: StatementV2 = { ...statement, policy: '5f'.repeat(32), approvals: '6a'.repeat(32), rule: 3 }
     for (const one of [statement, ruled]) {
       const reversed = Object.fromEntries(Object.entries(one).toReversed()) as StatementV2
       expect(toStatementText(reversed)).toBe(new TextDecoder().decode(toStatementBytes(one)))

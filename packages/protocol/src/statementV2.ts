@@ -1,8 +1,10 @@
 import { parseTimestamp } from './entropy.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { isNatural } from './fields.ts'
 import { type Hex, isHex, isLowerPrefixedHex } from './hex.ts'
 import { type SignatureKind, signatureKinds } from './kinds.ts'
 import { hasExactMembers } from './plainObject.ts'
+import { MAX_RULES } from './stamp.ts'
 import { tags } from './tags.ts'
 
 /**
@@ -24,10 +26,17 @@ export type StatementV2 = {
   witness: string
   /** 32 bytes: the hash of the vault's policy; null for a wallet without one. */
   policy: string | null
+  /** The index of the rule that allowed the signature. Null for a wallet, and for an address. */
+  rule: number | null
   /** 32 bytes: the hash of the approvals that the policy required; null without any. */
   approvals: string | null
   /** 32 bytes: the Ed25519 key of the calling coordinator. */
   coordinatorKey: string
+  /**
+   * What authorized the request: `cookie`, or for a session with a browser key the first 16 bytes of the
+   * client key's SHA-256.
+   */
+  session: string
   /** ISO 8601 in UTC with milliseconds: `2025-01-02T03:04:05.678Z`. */
   signedAt: string
 }
@@ -48,6 +57,8 @@ const MEMBERS = [
   'type',
   'kind',
   'address',
+  'rule',
+  'session',
   'signedAt',
 ] as const
 
@@ -59,19 +70,21 @@ export function assertStatementV2(value: unknown): asserts value is StatementV2 
   if (!hasExactMembers(value, MEMBERS)) throw malformed('not exactly the expected members')
   if (value.type !== tags.signingV2) throw malformed('type')
   if (!(signatureKinds as unknown[]).includes(value.kind)) throw malformed('kind')
-  const { address, publicKey, signedAt } = value
+  const { address, policy, publicKey, rule, session, signedAt } = value
   if (!isLowerPrefixedHex(address, 20)) throw malformed('address')
   for (const [name, length] of HEX_MEMBERS) if (!isHex(value[name], length)) throw malformed(name)
   for (const name of OPTIONAL_HEX_MEMBERS) if (value[name] !== null && !isHex(value[name], 32)) throw malformed(name)
   // SEC 1 §2.3.3: 04 marks an uncompressed point.
   if (!(publicKey as string).startsWith('04')) throw malformed('publicKey')
+  if (rule !== null && (policy === null || !isNatural(rule) || rule >= MAX_RULES)) throw malformed('rule')
+  if (session !== 'cookie' && session !== 'none' && !isHex(session, 16)) throw malformed('session')
   if (typeof signedAt !== 'string' || parseTimestamp(signedAt) === undefined) throw malformed('signedAt')
 }
 
 /** Like `toStatementText`, for both versions. */
 export function toStatementV2Text(statement: StatementV2): string {
   const { address, approvals, coordinatorKey, keyId, kind, policy } = statement
-  const { publicKey, signedAt, subject, type, witness } = statement
+  const { publicKey, rule, session, signedAt, subject, type, witness } = statement
   return JSON.stringify({
     address,
     approvals,
@@ -80,6 +93,8 @@ export function toStatementV2Text(statement: StatementV2): string {
     kind,
     policy,
     publicKey,
+    rule,
+    session,
     signedAt,
     subject,
     type,

@@ -26,7 +26,7 @@ test('the event has the hash of a transaction, and the commitment of an off-chai
   const subject = { txHash: `0x${'55'.repeat(32)}` } as never
   expect(toEventHash({ kind: 'transaction', subject })).toBe(`0x${'55'.repeat(32)}`)
   expect(toEventHash({ kind: 'off-chain', subject: { commitment } })).toBe(`0x${commitment}`)
-  const address = { address: `0x${'66'.repeat(20)}`, policy: null } as const
+  const address = { address: `0x${'66'.repeat(20)}`, policy: null, owner: '88'.repeat(32) } as const
   expect(toEventHash({ kind: 'address', subject: address })).toBe(`0x${toHex(hashSubject(address))}`)
   expect(toSignedDigest({ kind: 'address', subject: address })).toBe(`0x${toHex(hashSubject(address))}`)
   expect(hashSubject({ ...address, policy: '77'.repeat(32) })).not.toEqual(hashSubject(address))

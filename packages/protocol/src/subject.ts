@@ -37,8 +37,11 @@ export type AuthorizationSubject = {
 /** Only the commitment (32 bytes): anyone with a signature over a message can use it. */
 export type OffChainSubject = { commitment: string }
 
-/** An address and its rules: the policy's hash (32 bytes), or null for a wallet without one. */
-export type AddressSubject = { address: Hex; policy: string | null }
+/**
+ * An address, its rules, and its owner: the policy's hash (32 bytes, null for a wallet without one), and the commitment to the owner
+ * (32 bytes, `hashOwner`).
+ */
+export type AddressSubject = { address: Hex; policy: string | null; owner: string }
 
 /** The public part of a signature, with its kind. */
 export type Signed =

@@ -29,7 +29,7 @@ export function computeApprovalChallenge({
   kind,
   ...fields
 }: Omit<Preimage<'approval'>, 'kind'> & { kind: ApprovalKind }): Bytes {
-  const number = Object.hasOwn(kinds, kind) ? kinds[kind].approval : null
-  if (number === null) throw new ServiceError<ProtocolErrorCode>('invalid_request', 'unknown kind of signature')
-  return sha256(toPreimage(preimages.approval, { ...fields, kind: number }))
+  const row = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
+  if (!row?.isApprovable) throw new ServiceError<ProtocolErrorCode>('invalid_request', 'unknown kind of signature')
+  return sha256(toPreimage(preimages.approval, { ...fields, kind: row.number }))
 }

@@ -50,7 +50,8 @@ test('a challenge is SHA-256 over tag, zero, vault, policy, kind, digest and exp
 test('the subject of an address is SHA-256 over tag, zero and its canonical JSON, and so is the event’s field', () => {
   for (const { subject, hash, eventHash } of addresses) {
     const policy = subject.policy === null ? 'null' : `"${subject.policy}"`
-    const preimage = `countersign/subject/v1\0{"address":"${subject.address}","policy":${policy}}`
+    const json = `{"address":"${subject.address}","owner":"${subject.owner}","policy":${policy}}`
+    const preimage = `countersign/subject/v1\0${json}`
     expect(hash).toBe(createHash('sha256').update(preimage).digest('hex'))
     expect(eventHash).toBe(`0x${hash}`)
   }

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { createVectorsV2, toVectorFileV2 } from '../vectors/createVectorsV2.ts'
 import v1 from '../vectors/protocol-v1.vectors.json' with { type: 'json' }
+import session from '../vectors/session-v1.vectors.json' with { type: 'json' }
 import vault from '../vectors/vault-v1.vectors.json' with { type: 'json' }
 import {
   type AuthorizationSubject,
@@ -26,7 +27,7 @@ test('the file has exactly the script’s output', () => {
 })
 
 test('every tag is in one file of vectors', () => {
-  const listed = [...v1.tags, ...vectors.tags, ...vault.tags].map(({ tag }) => tag)
+  const listed = [...v1.tags, ...vectors.tags, ...vault.tags, ...session.tags].map(({ tag }) => tag)
   expect(listed.toSorted()).toEqual([...new Set(Object.values(tags))].toSorted())
 })
 

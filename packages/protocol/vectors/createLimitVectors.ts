@@ -101,6 +101,7 @@ function createSettings(): [name: string, settings: unknown][] {
     entropy: [{ kind: 'satellite', key: witness }],
     implementations: [],
     log: { origins, witnesses: [witness], quorum: 1 },
+    sessions: 'any',
   })
   const origins: [string, string][] = [
     ['255 bytes of ASCII', 'a'.repeat(255)],
@@ -132,6 +133,9 @@ function createSettings(): [name: string, settings: unknown][] {
     ['a source that is no point', { ...sources, entropy: [{ kind: 'satellite', key: '02'.padEnd(64, '0') }] }],
     ['a source that does not sign', { ...sources, entropy: [{ kind: 'unsigned' }] }],
     ['no source', { ...sources, entropy: [] }],
+    ['bound sessions', { ...sources, sessions: 'bound' }],
+    ['sessions of an unknown kind', { ...sources, sessions: 'none' }],
+    ['sessions left out', { ...sources, sessions: undefined }],
   ]
 }
 

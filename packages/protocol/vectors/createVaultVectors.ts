@@ -63,7 +63,11 @@ export function createVaultVectors() {
       }
     }),
     addresses: [null, toHex(policyHash)].map((policy, index) => {
-      const subject = { address: (vaults[index] as (typeof vaults)[number]).address, policy }
+      const subject = {
+        address: (vaults[index] as (typeof vaults)[number]).address,
+        policy,
+        owner: toHex(sample(`owner ${index}`)),
+      }
       const hash = toHex(hashSubject(subject))
       return { subject, hash, eventHash: toEventHash({ kind: 'address', subject }) }
     }),

@@ -49,6 +49,7 @@ import {
   toTagBytes,
   toU32be,
 } from '../src/index.ts'
+import { sessionTags } from './sessionTags.ts'
 import { vaultTags } from './vaultTags.ts'
 import { version2Tags } from './version2Tags.ts'
 
@@ -170,7 +171,7 @@ export function createVectors() {
       },
     },
     tags: [...new Set(Object.values(tags))]
-      .filter((tag) => ![...version2Tags, ...vaultTags].includes(tag))
+      .filter((tag) => ![...version2Tags, ...vaultTags, ...sessionTags].includes(tag))
       .map((tag) => ({ tag, bytes: toHex(toTagBytes(tag)) })),
     canonicalJson: createCanonicalJson(),
     statement: { statement, json: text(toStatementBytes(statement)), leaf: toHex(leaf) },

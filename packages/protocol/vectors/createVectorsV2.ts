@@ -198,6 +198,8 @@ function createStatement({ kind, subject }: Signed, witness: DrandWitness) {
     policy: null,
     approvals: null,
     coordinatorKey,
+    rule: null,
+    session: 'cookie',
     signedAt,
   }
   return { statement, json: text(toStatementBytes(statement)), leaf: toHex(hashLeaf(statement)) }

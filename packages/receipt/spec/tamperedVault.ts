@@ -1,7 +1,7 @@
 import { createPolicy, type Policy, parsePolicy } from '@countersign/policy'
 import { toCanonicalJson } from '@countersign/protocol'
 import { type GivenBlocks, parseBlock, toCid, toCidHash } from '@countersign/receipt'
-import type { SimulatedAttestation } from '@countersign/receipt/simulator'
+import { findRule, type SimulatedAttestation } from '@countersign/receipt/simulator'
 import { flip, tamper, toOtherCid } from './tampered.ts'
 import { changeIn, type TamperingV2 } from './tamperedV2.ts'
 
@@ -76,12 +76,16 @@ export function tamperVault(
   const { attestation, policy } = parse(golden)
   if (block === 'attestation')
     return { bytes: toCanonicalJson(tamper(attestation, { changes })), blocks: golden.blocks }
-  const changed = toCanonicalJson(tamper(policy, { changes }))
+  const changedPolicy = tamper(policy, { changes })
+  const changed = toCanonicalJson(changedPolicy)
   const blocks = { ...golden.blocks, policy: changed }
   if (!isNamedAnew) return { bytes: Uint8Array.from(golden.bytes), blocks }
   const cid = toCid(changed)
   const { signer } = attestation
-  const statement = { ...signer.statement, policy: toCidHash(cid) }
+  // Its rules may be in another order.
+  if (attestation.kind !== 'transaction') throw new Error('not a transaction')
+  const rule = findRule(changedPolicy as Policy, { transaction: attestation.subject })
+  const statement = { ...signer.statement, policy: toCidHash(cid), rule }
   return { bytes: toCanonicalJson({ ...attestation, policy: cid, signer: { ...signer, statement } }), blocks }
 }
 

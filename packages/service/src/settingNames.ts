@@ -72,6 +72,7 @@ export const settingNames: readonly string[] = [
   'RPC_URL',
   'SESSION_IDLE_S',
   'SESSION_TTL_S',
+  'SESSIONS',
   'SIGN_QUOTA_PER_DAY',
   'SNP_CERTS_FILE',
   'TRUSTED_PROXIES',

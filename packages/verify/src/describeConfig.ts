@@ -29,8 +29,9 @@ export function describeConfig(config: EnclaveConfig): ConfigLine[] {
 }
 
 /** Describes the settings, whose hash is in the `version` of a configuration. */
-export function describeSettings({ entropy, implementations, log }: EnclaveSettings): ConfigLine[] {
+export function describeSettings({ entropy, implementations, log, sessions }: EnclaveSettings): ConfigLine[] {
   return [
+    ['  sessions', sessions === 'bound' ? 'bound (each has a browser key)' : 'any (a cookie is enough)'],
     ...list('  entropy sources', entropy.map(nameSource)),
     ...list('  allowed delegation code', implementations),
     ...list('  logs', log?.origins ?? []),

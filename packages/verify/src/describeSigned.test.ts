@@ -173,6 +173,29 @@ describe('a vault', async () => {
     expect(valuesOf(say({ receipt: transaction.receipt, policy: approved }), 'Policy')).toEqual([])
   })
 
+  test('names the owner of an address with an opening only', () => {
+    const from = toChecksumAddress(address.receipt.signer.statement.address)
+    const { sentence } = say({ receipt: address.receipt })
+    expect(sentence).toContain('Only its owner can show whose it is, with an opening.')
+    expect(valuesOf(say({ receipt: address.receipt }), 'Owner')).toEqual(['sealed'])
+    const identity = { issuer: 'https://issuer.example', subject: 'a-1', email: 'alice@example.com' }
+    const named = say({ receipt: address.receipt, owner: identity })
+    expect(named.sentence).toContain(`${from} belongs to alice@example.com at https://issuer.example.`)
+    expect(valuesOf(named, 'Owner')).toEqual(['alice@example.com at https://issuer.example'])
+    expect(valuesOf(named, 'Subject')).toEqual(['a-1'])
+    const nameless = say({ receipt: address.receipt, owner: { ...identity, email: null } })
+    expect(nameless.sentence).toContain(`${from} belongs to the user "a-1" at https://issuer.example.`)
+    expect(say({ receipt: transaction.receipt, owner: identity })).toEqual(say({ receipt: transaction.receipt }))
+  })
+
+  test('replaces misleading characters of an owner', () => {
+    const owner = { issuer: 'https://issuer.example', subject: 'a\u001b[2K', email: 'al\u202eice@example.com' }
+    for (const one of [owner, { ...owner, email: null }]) {
+      const { sentence, facts } = say({ receipt: address.receipt, owner: one })
+      for (const text of [sentence, ...facts.map(({ value }) => value)]) expect(text).not.toMatch(/\p{Cc}|\p{Cf}/u)
+    }
+  })
+
   test('describes an address without a signature', async () => {
     expect(say({ receipt: address.receipt, policy: approved }).title).toBe('The address of a vault')
     const { receipt } = await issueGoldenV2(goldenVaults['wallet-address'])

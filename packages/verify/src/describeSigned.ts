@@ -5,6 +5,7 @@ import {
   nameChain,
   nameCoin,
   type OpeningContent,
+  type OwnerIdentity,
   ServiceError,
   type TxMetadata,
   toChecksumAddress,
@@ -25,6 +26,8 @@ type CheckedOutcome = Pick<Outcome, 'verdict' | 'isMockRefused' | 'isKnownCode'>
 type SignedContent = CheckedOutcome & {
   receipt: AnyReceipt
   content: OpeningContent | undefined
+  /** Of an address, if an opening shows it. */
+  owner?: OwnerIdentity | undefined
   policy?: Policy | undefined
   logged?: Logged | undefined
 }
@@ -42,7 +45,7 @@ export function describeSigned(signed: SignedContent, { toTime = (time) => time 
   return { ...words, sentence, facts }
 }
 
-function describeKind({ receipt, content }: SignedContent, toTime: (time: string) => string): ContentWords {
+function describeKind({ receipt, content, owner }: SignedContent, toTime: (time: string) => string): ContentWords {
   const bare = nameSignature(receipt)
   const name = { ...bare, from: toChecksumAddress(bare.from), time: toTime(bare.signedAt) }
   if (!('kind' in receipt)) return describeTransaction(receipt.transaction, name)
@@ -54,7 +57,7 @@ function describeKind({ receipt, content }: SignedContent, toTime: (time: string
     case 'off-chain':
       return describeOffChain(name, content)
     case 'address':
-      return describeAddress(receipt.subject, name)
+      return describeAddress(receipt.subject, name, owner)
   }
 }
 
@@ -134,15 +137,33 @@ function describeOffChain(name: Name, content: OpeningContent | undefined): Cont
   return { ...words, sentence: `${sentence} ${words.sentence}`, facts: [...facts, ...words.facts] }
 }
 
-function describeAddress({ policy }: AddressSubject, name: Name): ContentWords {
+function describeAddress({ policy }: AddressSubject, name: Name, owner: OwnerIdentity | undefined): ContentWords {
   const { from, time } = name
+  const whose =
+    owner === undefined ? 'Only its owner can show whose it is, with an opening.' : describeOwner(from, owner)
   const kind = policy === null ? 'It is a wallet without rules.' : 'It is a vault, and its rules are permanent.'
   return {
     title: policy === null ? 'The address of a wallet' : 'The address of a vault',
-    sentence: `On ${time}, the enclave stated that it has the key of ${from}. ${kind} The key itself signed nothing.`,
+    sentence: `On ${time}, the enclave stated that it has the key of ${from}. ${kind} The key itself signed nothing. ${whose}`,
     warnings: [],
-    facts: [{ name: 'Address', value: from }, toTimeFact(name, 'Stated')],
+    facts: [{ name: 'Address', value: from }, ...toOwnerFacts(owner), toTimeFact(name, 'Stated')],
   }
+}
+
+/** Who an address belongs to, in one sentence. */
+export function describeOwner(address: string, owner: OwnerIdentity): string {
+  return `${toChecksumAddress(address)} belongs to ${nameOwner(owner)}.`
+}
+
+/** An e-mail address can pass to someone else. The subject can't. */
+function nameOwner({ issuer, subject, email }: OwnerIdentity): string {
+  return toPrintable(`${email ?? `the user ${JSON.stringify(subject)}`} at ${issuer}`)
+}
+
+function toOwnerFacts(owner: OwnerIdentity | undefined): Fact[] {
+  if (owner === undefined) return [{ name: 'Owner', value: 'sealed' }]
+  const subject = { name: 'Subject', value: toPrintable(owner.subject) }
+  return [{ name: 'Owner', value: nameOwner(owner) }, subject]
 }
 
 /** Adds the number, because only the number was signed. */

@@ -1,6 +1,7 @@
+import { toChecksumAddress } from '@countersign/protocol'
 import { DSTACK_SECRET, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { issueGolden, toManifest } from '../test/issues.ts'
+import { issueGolden, issueGoldenV2, toManifest } from '../test/issues.ts'
 import { apiBaseUrl, createFakeNetwork, rpcUrl } from '../test/network.ts'
 import { codeWords, describeStep, isSimulated, type StepContext } from './describeStep.ts'
 import { createFetchBytes } from './fetchBytes.ts'
@@ -11,6 +12,7 @@ type StepId = VerifierStep['id']
 
 const ids = [...Object.keys(stepTitles), 'subject'] as StepId[]
 const issue = await issueGolden()
+const addressIssue = await issueGoldenV2({ signing: { kind: 'address' } })
 const mock = await verify(
   { fetchBytes: createFetchBytes({ fetch: createFakeNetwork(issue).fetch, timeoutMs: 5_000 }), now: () => new Date() },
   { subject: { kind: 'cid', cid: issue.cid }, manifests: [toManifest(issue)], api: apiBaseUrl, rpc: rpcUrl },
@@ -38,6 +40,23 @@ describe('steps', () => {
     }
     expect(say('opening', 'skip')).toMatch(/^The receipt says/)
     expect(say('vault-policy')).not.toContain('address')
+  })
+
+  test('says of an address whose it is with an opening, and that the owner is sealed without', () => {
+    const { address } = addressIssue.receipt.signer.statement
+    const owner = { issuer: 'https://issuer.example', subject: 'a-1', email: 'alice@example.com' }
+    const view = {
+      ...issue.receipt,
+      kind: 'address',
+      transaction: { ...issue.receipt.transaction, from: address },
+    } as const
+    const say = (status: VerifierStep['status'], context: Partial<StepContext> = {}) =>
+      describeStep(toStep('opening', status), { ...hardware, view, ...context })
+    expect(say('skip')).toMatch(/^Owner: sealed\./)
+    const belongs = `${toChecksumAddress(address)} belongs to alice@example.com at https://issuer.example.`
+    expect(say('pass', { owner })).toBe(`The opening matches the owner in this receipt: ${belongs}`)
+    expect(say('fail', { owner })).not.toContain('alice')
+    expect(describeStep(toStep('opening', 'pass'), { ...hardware, owner })).not.toContain('alice')
   })
 
   test('in a real mock verification, no step about enclave, sample or coordinator is shown as plainly passed', () => {

@@ -1,9 +1,12 @@
 import { DSTACK_SECRET } from '@countersign/receipt'
+import { describeOwner } from './describeSigned.ts'
 import { isHardwareStep, type VerifierStep } from './steps.ts'
 import type { Outcome } from './verify.ts'
 
 /** The context of a step's sentence. */
 export type StepContext = Pick<Outcome, 'isMock' | 'isEventMissing' | 'view'> & {
+  /** Of an address, if an opening shows it. */
+  owner?: Outcome['owner']
   /** Whether the chain data came from the operator's node. */
   isOperatorNode: boolean
 }
@@ -16,6 +19,7 @@ export function adviseOn({ id, code }: Pick<VerifierStep, 'id' | 'code'>): { mea
 export function describeStep(step: VerifierStep, context: StepContext): string {
   const { id, status } = step
   if (id === 'event') return describeEvent(status, context)
+  if (id === 'opening' && context.view?.kind === 'address') return describeOwnerStep(step, context)
   // The verifier trusts the node for block times.
   if (id === 'time-bound' && status === 'pass') return nameSource(stepWords[id].pass, context)
   if (status === 'skip') return stepWords[id].skip ?? 'This step needs the result of a step that failed or was skipped.'
@@ -27,6 +31,15 @@ export function describeStep(step: VerifierStep, context: StepContext): string {
   if (status === 'fail') return adviseOn(step).meaning
   const isDstack = id === 'measurement' && context.view?.signer.config.rootSecret === 'dstack'
   return isDstack ? `${stepWords[id].pass} ${DSTACK_SECRET}` : stepWords[id].pass
+}
+
+function describeOwnerStep(step: VerifierStep, { owner, view }: StepContext): string {
+  if (step.status === 'skip') return 'Owner: sealed. Only the owner can show whose address this is, with an opening.'
+  if (step.status === 'fail') return adviseOn(step).meaning
+  const matches = 'The opening matches the owner in this receipt'
+  return owner === undefined || view === undefined
+    ? `${matches}.`
+    : `${matches}: ${describeOwner(view.transaction.from, owner)}`
 }
 
 function describeEvent(status: VerifierStep['status'], context: StepContext): string {
@@ -85,9 +98,9 @@ const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   opening: {
     pass: 'The opening matches the commitment in this receipt.',
-    fail: 'The opening belongs to another signature, or someone changed it.',
+    fail: 'The opening belongs to another signature, owner or address, or someone changed it.',
     skip: 'The receipt says that this wallet signed something. Only its owner can show the content.',
-    action: 'Ask the owner of the wallet for the original opening of this signature.',
+    action: 'Ask the owner of the wallet for the original opening of this signature or address.',
   },
   digest: {
     pass: 'The content matches the stated digest.',

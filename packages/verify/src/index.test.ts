@@ -24,6 +24,7 @@ test('exports', () => {
       "describeConfig",
       "describeContent",
       "describeError",
+      "describeOwner",
       "describeReport",
       "describeSettings",
       "describeSigned",

@@ -1,6 +1,13 @@
 import { type TcbStatus, type TrustedRoot, type Verifier, vendorRoots } from '@countersign/attestation'
 import { simulatedEntropyKeys, simulatedRoots } from '@countersign/attestation/simulator'
-import { type OpeningContent, type ProofPayload, parseOpening, ServiceError } from '@countersign/protocol'
+import {
+  type OpeningContent,
+  type OwnerIdentity,
+  type ProofPayload,
+  parseOpening,
+  parseOwnerOpening,
+  ServiceError,
+} from '@countersign/protocol'
 import {
   type AnyReceipt,
   checkReceipt,
@@ -58,7 +65,7 @@ export type VerifyRequest = {
   collaterals?: readonly GivenFile[] | undefined
   /** Also evaluates the evidence at this time. */
   at?: Date | undefined
-  /** The opening of an off-chain signature, with one half or both. It is not sent anywhere. */
+  /** The opening of an off-chain signature, with one half or both, or of an address’s owner. It is not sent anywhere. */
   opening?: Uint8Array | undefined
   /** AMD's revocation list for the coordinator's product (DER), evaluated at `at`, or now. */
   revocations?: Uint8Array | undefined
@@ -95,6 +102,8 @@ export type Outcome = Omit<ReceiptCheck, 'steps'> &
     steps: readonly VerifierStep[]
     /** The content of an off-chain signature, if the opening matches. */
     content: OpeningContent | undefined
+    /** The owner of an address, if the opening matches. */
+    owner: OwnerIdentity | undefined
     bytes: Uint8Array<ArrayBuffer>
     /** The events of this wallet and transaction. Undefined without a chain. */
     publications: readonly Publication[] | undefined
@@ -168,6 +177,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     ...checkedReceipt,
     conclusion: conclude({ ...checkedReceipt, lies: findLies(claims) }),
     content: opening && readContent(opening, check),
+    owner: opening && readOwner(opening, check),
     bytes: loaded.bytes,
     blocks,
     collateral,
@@ -194,12 +204,21 @@ async function findBeside({ findBeside: find }: VerifyDeps, { carried }: LoadedR
 }
 
 function readContent(opening: Uint8Array, { steps }: ReceiptCheck): OpeningContent | undefined {
-  const isShown = (['opening', 'digest'] as const).every((id) =>
-    steps.some((step) => step.id === id && step.status === 'pass'),
-  )
+  const isShown = hasPassed(steps, 'opening') && hasPassed(steps, 'digest')
   const { content } = isShown ? parseOpening(opening) : {}
   return typeof content === 'object' ? content : undefined
 }
+
+function readOwner(opening: Uint8Array, { steps, receipt }: ReceiptCheck): OwnerIdentity | undefined {
+  const isShown = nameKind(receipt) === 'address' && hasPassed(steps, 'opening')
+  return isShown ? parseOwnerOpening(opening).identity : undefined
+}
+
+const nameKind = (receipt: AnyReceipt | undefined) =>
+  receipt !== undefined && 'kind' in receipt ? receipt.kind : undefined
+
+const hasPassed = (steps: ReceiptCheck['steps'], id: ReceiptCheck['steps'][number]['id']) =>
+  steps.some((step) => step.id === id && step.status === 'pass')
 
 /** The simulator's roots distinguish mock evidence from forged evidence. Mock evidence never counts as hardware. */
 export function trustedRoots(): readonly TrustedRoot[] {

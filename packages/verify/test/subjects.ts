@@ -145,6 +145,11 @@ const redirected = {
     toCanonicalJson({ ...honest.receipt, transaction: { ...paid, to: `0x${'ee'.repeat(20)}` } }),
   ),
 }
+const toOwner = ({ owner }: SimulatedAttestation, changes: object = {}) => {
+  if (owner === undefined) throw new Error('only an address has an owner')
+  const { salt, identity } = owner
+  return { opening: toFile('owner.json', toCanonicalJson({ salt, identity: { ...identity, ...changes } })) }
+}
 const toOpening = ({ opening }: SimulatedAttestation, without?: 'content' | 'signature') => {
   if (opening === undefined) throw new Error('this kind has no opening')
   const shown = without === undefined ? opening : withholdHalf(opening, without)
@@ -258,6 +263,7 @@ const beacon = await issueGoldenV2({ isBeacon: true })
 const vault = await issueGoldenV2(goldenVaults.transaction)
 const vaultTypedData = await issueGoldenV2(goldenVaults['off-chain'])
 const vaultAddress = await issueGoldenV2(goldenVaults.address)
+const walletAddress = await issueGoldenV2(goldenVaults['wallet-address'])
 const otherPolicy = (await issueGoldenV2(goldenVaults.scheduled)).blocks.policy ?? new Uint8Array()
 const policyCid = vault.receipt.policy ?? ''
 const inLog = await issueGoldenV2({ log: LOG })
@@ -313,7 +319,8 @@ export const subjects: readonly Subject[] = [
   ...of(acceptedBut(OFF_CHAIN), {
     'version 2: an authorization': byCid(authorization),
     'an opening of typed data, both halves': { ...byCid(typedData), ...toOpening(typedData) },
-    'a vault: its address by slug': bySlug(vaultAddress),
+    'a vault: its address by slug, and its owner': { ...bySlug(vaultAddress), ...toOwner(vaultAddress) },
+    'a wallet: its address, and its owner': { ...byCid(walletAddress), ...toOwner(walletAddress) },
     'a vault: typed data, opened': { ...byCid(vaultTypedData), ...toOpening(vaultTypedData) },
     'another transaction than asked': {
       ...byCid(),
@@ -321,6 +328,10 @@ export const subjects: readonly Subject[] = [
     },
   }),
   ...of(acceptedBut([...UNOPENED, ...OFF_CHAIN]), { 'version 2: a message by slug, not opened': bySlug(message) }),
+  ...of(acceptedBut(['opening', ...OFF_CHAIN]), {
+    'a vault: its address by slug, its owner sealed': bySlug(vaultAddress),
+    'a wallet: its address, its owner sealed': byCid(walletAddress),
+  }),
   ...of(acceptedBut([...UNOPENED, ...OFF_CHAIN, 'vault-rule', 'vault-approvals']), {
     'a vault: typed data, not opened': byCid(vaultTypedData),
   }),
@@ -517,6 +528,22 @@ export const subjects: readonly Subject[] = [
   }),
   ...of(failed({ opening: 'opening_malformed' }, [...OFFLINE, 'digest', 'signature']), {
     'an opening that is none': { ...toCar(message), opening: toFile('opening.json', encode('{}')) },
+  }),
+  ...of(failed({ opening: '' }, OFFLINE), {
+    'an owner’s opening of another address of the same owner': { ...toCar(walletAddress), ...toOwner(vaultAddress) },
+    'an owner’s opening with another owner': { ...toCar(walletAddress), ...toOwner(walletAddress, { subject: 'bob' }) },
+    'an owner’s opening with another e-mail address': {
+      ...toCar(vaultAddress),
+      ...toOwner(vaultAddress, { email: 'bob@example.com' }),
+    },
+    'an owner’s opening of a transaction': { ...toCar(transaction), ...toOwner(walletAddress) },
+  }),
+  ...of(failed({ opening: 'opening_malformed' }, OFFLINE), {
+    'an address with the opening of a message': { ...toCar(walletAddress), ...toOpening(message) },
+    'an owner’s opening with a member more': { ...toCar(walletAddress), ...toOwner(walletAddress, { name: 'Alice' }) },
+  }),
+  ...of(failed({ opening: 'opening_malformed' }, [...OFFLINE, 'digest', 'signature']), {
+    'a message with the opening of an owner': { ...toCar(message), ...toOwner(walletAddress) },
   }),
   ...of(failed({ log: 'not_in_manifest' }), {
     'a log: more witnesses of the reader’s own than cosigned': trusting([first, silent, third], 3),

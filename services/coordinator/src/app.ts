@@ -1,7 +1,7 @@
 import type { EntropySetting } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { StaticFile } from '@countersign/service/staticFiles'
-import type { IdentityProvider } from './accounts/oidc.ts'
+import type { DirectProvider, IdentityProvider } from './accounts/oidc.ts'
 import type { SignerFinder } from './accounts/session.ts'
 import { addOutcome } from './accounts/signIn.ts'
 import { prefersHtml } from './http/accept.ts'
@@ -74,7 +74,7 @@ export type AppDeps = {
   entropy: Pick<Entropy, 'takeVerified'>
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
   /** By the id in `/auth/:provider`. */
-  providers: ReadonlyMap<string, IdentityProvider>
+  providers: ReadonlyMap<string, IdentityProvider | DirectProvider>
   sign(job: SignJob): Promise<SignResult>
   /** Present if the enclaves have logs. */
   logService?: Pick<LogService, 'findMissing' | 'isOpen'>

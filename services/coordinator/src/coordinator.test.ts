@@ -38,6 +38,8 @@ async function refusal(pending: Promise<Response>): Promise<[status: number, cod
 /** The calls that the session cookie authenticates (specification §5.2). */
 const privateCalls = [
   ['GET', '/auth/me'],
+  ['GET', '/auth/session'],
+  ['GET', '/auth/sessions'],
   ['GET', '/wallet/me'],
   ['POST', '/wallet/provision'],
   ['POST', '/auth/logout'],
@@ -85,7 +87,7 @@ describe('the backend as separate processes', () => {
     return { ...result, nonce: own }
   }
   const getProof = (slug: string) => read<ProofPayload>(backend.call(`/proof/${slug}`))
-  /** Makes all five calls with one cookie and returns their error codes. */
+  /** Makes all these calls with one cookie and returns their error codes. */
   async function refusals(cookie: string | undefined): Promise<string[]> {
     const answers = privateCalls.map(async ([method, path]) => {
       const body =

@@ -135,7 +135,7 @@ describe('an enclave with a log, as separate processes', () => {
     const { address: wallet } = await read<VaultInfo>(alice.post('/vaults', { policy }), 201)
     const pay = () => {
       const txMetadata = createTx(nonce++, { value: '1' })
-      return { digest: toDigest(txMetadata), txMetadata, wallet }
+      return { digest: toDigest(txMetadata), txMetadata, wallet, rule: 0 }
     }
     await third?.kill('SIGKILL')
     await expectVerified(await post('/sign/digest', pay()))

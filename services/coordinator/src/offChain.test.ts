@@ -1,19 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { createSimulatedBeacon, simulatedRoots } from '@countersign/attestation/simulator'
-import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
+import { createPolicy, hashPolicy, type Rule, toPolicyBytes } from '@countersign/policy'
 import {
+  type AttestAddressResponse,
   computeCommitment,
+  type EndpointResponse,
   fromHex,
   type Hex,
+  hashAuthorization,
   hashMessage,
+  hashTypedData as hashOurTypedData,
   type Opening,
+  type OwnerOpening,
   type ProofPayload,
   type TransactionPage,
   toCanonicalJson,
   toHex,
+  toSessionName,
   type VaultInfo,
 } from '@countersign/protocol'
 import { checkReceipt, parseCar, parseReceiptCar } from '@countersign/receipt'
+import { APP_ORIGIN } from '@countersign/testing/launcher'
 import {
   createTx,
   createUser,
@@ -30,6 +37,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../../../apps/verifier/src/runCli.ts'
 import { startContract } from '../../../contracts/startContract.ts'
 import { createPasskey } from '../../../packages/policy/test/passkey.ts'
+import { createClient } from '../../enclave/test/clientKey.ts'
 import { type Backend, startBackend } from '../test/backend.ts'
 
 type Answer = { signature: Hex; slug: string; opening: Opening }
@@ -178,20 +186,33 @@ describe('every kind of signature, as separate processes', () => {
     const approve = (kind: 'transaction' | 'message', digest: Uint8Array, expiresMs = Date.now() + 3_600_000) => [
       passkey.approve({ vaultAddress: wallet, policyHash: hashPolicy(policy), kind, digest, expiresMs }, 0),
     ]
-    const pay = (nonce: number, value: string) => {
+    const findRule = (kind: Rule['kind'], approvals: number) =>
+      policy.rules.findIndex((one) => one.kind === kind && one.approvals === approvals)
+    const [free, costly] = [findRule('transaction', 0), findRule('transaction', 1)]
+    const pay = (nonce: number, value: string, rule = costly) => {
       const txMetadata = createTx(nonce, { value })
-      return { digest: toDigest(txMetadata), txMetadata, wallet }
+      return { digest: toDigest(txMetadata), txMetadata, wallet, rule }
     }
-    const small = await post('/sign/digest', pay(0, '1'))
+    const small = await post('/sign/digest', pay(0, '1', free))
     const { digest, ...large } = pay(1, '9')
     const approvals = approve('transaction', fromHex(digest.slice(2)))
     const approved = await post('/sign/digest', { digest, ...large, approvals })
     expect((await recoverAddress({ hash: digest, signature: approved.signature })).toLowerCase()).toBe(wallet)
     const message = '0x6869' as const
-    const said = await post('/sign/message', { message, wallet, approvals: approve('message', hashMessage(message)) })
+    const said = await post('/sign/message', {
+      message,
+      wallet,
+      rule: findRule('message', 1),
+      approvals: approve('message', hashMessage(message)),
+    })
     const attested = await post(`/vaults/${wallet}/attest`, {})
     expect(await post(`/vaults/${wallet}/attest`, {})).toEqual(attested)
     const own = await post('/wallet/attest', {})
+    const openings = [attested, own].map((answer) => (answer as unknown as AttestAddressResponse).owner)
+    const [ofVault, ofOwn] = openings as [OwnerOpening, OwnerOpening]
+    expect(ofVault.identity).toEqual(ofOwn.identity)
+    expect(ofVault.identity).toMatchObject({ subject: 'alice' })
+    expect(ofVault.salt).not.toBe(ofOwn.salt)
 
     const next = pay(2, '9')
     for (const [body, code] of [
@@ -200,6 +221,8 @@ describe('every kind of signature, as separate processes', () => {
       [{ ...next, approvals: approve('message', fromHex(next.digest.slice(2))) }, 'approval_invalid'],
       [next, 'approvals_missing'],
       [pay(2, '10'), 'policy_refused'],
+      [{ ...next, rule: free, approvals: approve('transaction', fromHex(next.digest.slice(2))) }, 'policy_refused'],
+      [{ ...next, rule: policy.rules.length }, 'policy_refused'],
     ] as const) {
       const refused = await alice.post('/sign/digest', body)
       expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([403, code])
@@ -220,6 +243,115 @@ describe('every kind of signature, as separate processes', () => {
     await expectVerified(ofWallet)
     const page = (await (await alice.get('/wallet/transactions')).json()) as TransactionPage
     expect(page.transactions.filter(({ walletAddress }) => walletAddress === wallet)).toHaveLength(4)
+  }, 180_000)
+
+  test('the opening of an address’s owner comes back after the database is lost', async () => {
+    const attest = async (user: TestUser) => {
+      const response = await user.post('/wallet/attest', {})
+      expect(response.status).toBe(200)
+      return (await response.json()) as AttestAddressResponse
+    }
+    const before = await attest(alice)
+    const name = `lost_${randomBytes(8).toString('hex')}`
+    await backend.withDatabase((query) => query(`create database ${name}`))
+    const empty = new URL(backend.databaseUrl)
+    empty.pathname = `/${name}`
+    const second = await backend.startSecond({ DATABASE_URL: empty.href, WORKER: 'off' })
+    try {
+      const again = createUser(second)
+      await again.signIn('alice')
+      const after = await attest(again)
+      expect(after.owner).toEqual(before.owner)
+      expect(after.slug).not.toBe(before.slug)
+    } finally {
+      await second.stop()
+      await backend.withDatabase((query) => query(`drop database ${name} with (force)`))
+    }
+  }, 120_000)
+
+  test('a session with a browser key signs only what the key has stamped, also after a sign-out and a restored database', async () => {
+    const [client, thief] = [createClient(), createClient()]
+    const [bob, mallory] = [createUser(backend), createUser(backend)]
+    await bob.signIn('bob', `?client_key=${client.clientKey}`)
+    // The public key is no secret: Mallory opens a session with it.
+    await mallory.signIn('carol', `?client_key=${client.clientKey}`)
+    const read = async <Body>(response: Promise<Response>) => (await (await response).json()) as Body
+    const { address } = await read<{ address: Hex }>(bob.get('/wallet/me'))
+    const { time, ...info } = await read<EndpointResponse<'GET /auth/session'>>(bob.get('/auth/session'))
+    expect(info).toMatchObject({ kind: 'bound', clientKey: client.clientKey })
+
+    const txMetadata = createTx(900)
+    const message = '0x626f62' as const
+    const authorization = { chainId: chain.chainId, address: IMPLEMENTATION, nonce: 900 }
+    const calls = [
+      [
+        'transaction',
+        '/sign/digest',
+        { digest: toDigest(txMetadata), txMetadata },
+        fromHex(toDigest(txMetadata).slice(2)),
+      ],
+      ['message', '/sign/message', { message }, hashMessage(message)],
+      ['typed-data', '/sign/typed-data', typedData, hashOurTypedData(typedData)],
+      ['authorization', '/sign/authorization', authorization, hashAuthorization(authorization)],
+      ['address', '/wallet/attest', {}, null],
+    ] as const
+    type Call = (typeof calls)[number]
+    const toStamp = ([kind, , , digest]: Call, by = client, issuedMs = Date.parse(time)) =>
+      by.stamp({ address, vault: null, kind, digest, issuedMs })
+    const codeOf = async (response: Promise<Response>) => {
+      const { code, slug } = await read<{ code?: string; slug?: string }>(response)
+      return code ?? (slug && 'signed')
+    }
+    for (const call of calls) {
+      const [, path, body] = call
+      const trySign = (stamp: object | undefined, by = bob) =>
+        codeOf(by.post(path, { ...body, ...(stamp && { stamp }) }))
+      expect(await trySign(undefined)).toBe('stamp_missing')
+      expect(await trySign(toStamp(call, thief))).toBe('stamp_invalid')
+      expect(await trySign(toStamp(call, client, Date.parse(time) - 400_000))).toBe('stamp_time')
+      expect(await trySign(toStamp(call, client, Date.now() + 120_000))).toBe('stamp_time')
+      expect(await trySign(toStamp(call), mallory)).toBe('stamp_invalid')
+      // Alice's address was attested before, and has one statement.
+      if (call[0] !== 'address') expect(await trySign(toStamp(call), alice)).toBe('stamp_invalid')
+    }
+    const [transaction] = calls
+    const signed = await read<Answer>(bob.post('/sign/digest', { ...transaction[2], stamp: toStamp(transaction) }))
+    expect(await read<Answer>(bob.post('/sign/digest', { ...transaction[2], stamp: toStamp(transaction) }))).toEqual(
+      signed,
+    )
+    const proof = await complete(signed.slug)
+    const car = Buffer.from(await getCar(proof)).toString('latin1')
+    expect(car).toContain(`"session":"${toSessionName(client.clientKey)}"`)
+    await expectVerified(proof)
+
+    // The operator keeps the row of the session, and puts it back after the sign-out.
+    const bobs = `user_id = (select id from users where email = 'bob@example.com')`
+    const { cookie } = bob
+    await backend.withDatabase((query) => query(`create table kept as select * from sessions where ${bobs}`))
+    expect((await bob.post('/auth/logout')).status).toBe(200)
+    const asBob = (path: string, body: object) => {
+      const headers = { cookie, origin: APP_ORIGIN, 'content-type': 'application/json' }
+      return backend.call(path, { method: 'POST', headers, body: JSON.stringify(body) })
+    }
+    expect(await codeOf(asBob('/sign/message', { message }))).toBe('not_authenticated')
+    const restore = (change = '') =>
+      backend.withDatabase(async (query) => {
+        await query(`delete from sessions where ${bobs}`)
+        await query('insert into sessions select * from kept')
+        if (change !== '') await query(`update sessions set ${change} where ${bobs}`)
+      })
+    for (const change of ['', 'client_key = null', `client_key = decode('${thief.clientKey}', 'hex')`]) {
+      await restore(change)
+      for (const call of calls.slice(1)) {
+        const [, path, body] = call
+        expect(await codeOf(asBob(path, body))).toBe('stamp_missing')
+        expect(await codeOf(asBob(path, { ...body, stamp: toStamp(call, thief) }))).toBe('stamp_invalid')
+      }
+    }
+    await backend.withDatabase(async (query) => {
+      await query('drop table kept')
+      await query(`delete from sessions where ${bobs}`)
+    })
   }, 180_000)
 
   test(`nothing of ${COUNT} random messages is in the database, blocks, calldata or logs; after kills, all proofs complete`, async () => {

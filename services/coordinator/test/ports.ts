@@ -4,6 +4,7 @@ import {
   hashEntropy,
   type OpenSessionRequest,
   type OpenSessionResponse,
+  type OwnerOpening,
   toAddress,
   toHex,
   type VaultRequest,
@@ -100,7 +101,11 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
     ttlMs,
     changeVault: (vault: VaultResponse) => vault,
   }
-  const owners = new Map<string, string>()
+  const owners = new Map<string, OwnerOpening['identity']>()
+  const openOwner = (keyId: string, identity: OwnerOpening['identity']): OwnerOpening => ({
+    salt: hash('sha256', `salt ${keyId}`, 'hex'),
+    identity,
+  })
   const enclave: KeyEnclave = {
     async openSession(request): Promise<OpenSessionResponse> {
       if (fake.failure !== undefined) throw fake.failure
@@ -108,12 +113,15 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
       const { issuer, subject } = parseFakeIdToken(request.idToken)
       const owner = `${issuer} ${subject}`
       const sid = hash('sha256', `sid ${fake.opened.length}`, 'hex')
-      owners.set(sid, owner)
+      const identity = { issuer, subject, email: null }
+      owners.set(sid, identity)
+      const keyId = hash('sha256', `key ${owner}`, 'hex').slice(0, 32)
       return {
         sid,
         grant: `grant-${fake.opened.length}`,
-        keyId: hash('sha256', `key ${owner}`, 'hex').slice(0, 32),
+        keyId,
         address: `0x${hash('sha256', `address ${owner}`, 'hex').slice(0, 40)}`,
+        owner: openOwner(keyId, identity),
         expiresAt: new Date(clock.now() + fake.ttlMs).toISOString(),
       }
     },
@@ -121,10 +129,12 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
       if (fake.failure !== undefined) throw fake.failure
       fake.derived.push(request)
       const { sid, policy } = request
-      const seed = hash('sha256', `vault ${owners.get(sid)} ${policy}`, 'buffer')
+      const identity = owners.get(sid) ?? { issuer: '', subject: '', email: null }
+      const seed = hash('sha256', `vault ${identity.issuer} ${identity.subject} ${policy}`, 'buffer')
       const publicKey = secp256k1.getPublicKey(seed, false)
       const vault = { keyId: toHex(seed).slice(0, 32), address: toAddress(publicKey), publicKey: toHex(publicKey) }
-      return fake.changeVault({ ...vault, policy: hash('sha256', policy, 'hex') })
+      const owner = openOwner(vault.keyId, identity)
+      return fake.changeVault({ ...vault, owner, policy: hash('sha256', policy, 'hex') })
     },
     getTerms: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake has no terms')),
     signItems: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),

@@ -126,7 +126,16 @@ export function createSignService(
   const enclave = isLogged ? addLog(signing) : undefined
   /** The store's answers about earlier signatures, in turn. */
   const found: (SignResult | undefined)[] = []
-  const signer = { userId: 'user', grant: 'grant', keyId: '', address: alice.address, walletId: undefined }
+  const owner = { salt: '', identity: { issuer: '', subject: '', email: null } }
+  const signer = {
+    userId: 'user',
+    grant: 'grant',
+    isBound: false,
+    owner,
+    keyId: '',
+    address: alice.address,
+    walletId: undefined,
+  }
   const finder = { findSigner: async (): Promise<Signer> => ({ ...signer, signed: found.shift() }) }
   const signLog =
     enclave &&

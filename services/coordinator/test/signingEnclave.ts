@@ -86,6 +86,9 @@ const ENTROPY_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f
 
 type SignedAs = { signed: Signed; opening?: Opening }
 
+/** The owner commitment of every test wallet. */
+export const TEST_OWNER = '0e'.repeat(32)
+
 /** An enclave's answer for an item, with salts derived from the signature and the sample. */
 function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWalletKey>, signedAt: string): SignedAs {
   const sign = (digest: Uint8Array): Hex => toPrefixedHex(signTestDigest(digest, wallet.privateKey))
@@ -102,7 +105,8 @@ function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWallet
     return { signed: { kind: 'authorization', subject } }
   }
   if (item.kind === 'address') {
-    return { signed: { kind: 'address', subject: { address: wallet.address, policy: item.vault?.policy ?? null } } }
+    const subject = { address: wallet.address, policy: item.vault?.policy ?? null, owner: TEST_OWNER }
+    return { signed: { kind: 'address', subject } }
   }
   const digest = item.kind === 'message' ? hashMessage(item.content.message) : hashTypedData(item.content)
   const signature = sign(digest)
@@ -176,6 +180,8 @@ export function createSigningEnclave(deps: {
         policy: item.vault?.policy ?? null,
         approvals: approvals === undefined ? null : toHex(hashApprovals(approvals)),
         coordinatorKey: deps.coordinatorKey,
+        rule: item.vault?.rule ?? null,
+        session: 'cookie',
         signedAt,
       },
       subject: signed.subject,

@@ -64,9 +64,18 @@ const txMetadata = fc
 export type Session = ReturnType<typeof createSession>
 
 export function createSession(subject: string) {
-  const owner = toOwner({ issuer: 'https://issuer.example', subject })
+  const identity = { issuer: 'https://issuer.example', subject, email: null }
+  const owner = toOwner(identity)
   const { keyId, address } = keyring.describe(owner)
-  const grant = createGrant(keyring.grantKey, { owner, sidHash: toSidHash(sid), keyId, address, exp: now + 1 })
+  const grant = createGrant(keyring.grantKey, {
+    owner,
+    identity,
+    clientKey: null,
+    sidHash: toSidHash(sid),
+    keyId,
+    address,
+    exp: now + 1,
+  })
   const privateKey = keyring.withPrivateKey(owner, toHex)
   return {
     grant,

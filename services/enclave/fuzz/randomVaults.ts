@@ -1,7 +1,8 @@
 import { createPolicy } from '@countersign/policy'
-import type { Approval, SignItem, TransactionItem, TxMetadata, VaultUse } from '@countersign/protocol'
+import type { Approval, SignItem, Stamp, TransactionItem, TxMetadata, VaultUse } from '@countersign/protocol'
 import fc from 'fast-check'
 import { limited, payment as paymentRule } from '../../../packages/policy/test/policies.ts'
+import { createClient } from '../test/clientKey.ts'
 import { approve, createVault, large, now, openSession, payment, sign, toTransaction } from '../test/vault.ts'
 
 const owner = openSession('alice')
@@ -23,16 +24,32 @@ const withApprovals = ({ item, ...rest }: Try, approvals: readonly Approval[]): 
 })
 const firstOf = ({ item }: Try) => item.vault.approvals?.[0] as Approval
 
+/** A session of the owner that signs nothing without a stamp of this key. */
+const [browser, thief] = [createClient(), createClient()]
+const bound = openSession('alice', browser.clientKey)
+const toStamp = ({ digest, vault: { rule = 0 } }: Try['item'], by = browser, issuedMs = now) =>
+  by.stamp({
+    address: vault.address,
+    vault: { policy: vault.hash, rule },
+    kind: 'transaction',
+    digest: Buffer.from(digest.slice(2), 'hex'),
+    issuedMs,
+  })
+const withStamp = ({ item, ...rest }: Try, stamp: Stamp | undefined): Try => ({
+  ...rest,
+  item: { ...item, grant: bound.grant, ...(stamp && { stamp }) },
+})
+
 /** Each takes an approved payment above the threshold and makes it invalid. */
 const tamperings: Tampering[] = [
   (attempt) => withApprovals(attempt, []),
   ({
     item: {
-      vault: { policy },
+      vault: { approvals: _, ...use },
       ...item
     },
     ...rest
-  }) => ({ ...rest, item: { ...item, vault: { policy } } }),
+  }) => ({ ...rest, item: { ...item, vault: use } }),
   // Changes one digit of the approval.
   (attempt, { natural }) => {
     const approval = firstOf(attempt)
@@ -65,7 +82,7 @@ const tamperings: Tampering[] = [
   // Changes the rules, or uses another vault's.
   (attempt) => ({ ...withApprovals(attempt, []), text: open.text }),
   (attempt) => ({ ...withApprovals(attempt, []), text: undefined }),
-  ({ item, ...rest }) => ({ ...rest, item: { ...item, vault: { policy: open.hash } }, text: open.text }),
+  ({ item, ...rest }) => ({ ...rest, item: { ...item, vault: { policy: open.hash, rule: 0 } }, text: open.text }),
   ({ item, ...rest }) => ({ ...rest, item: { ...item, keyId: bobs.keyId } }),
   ({ item, ...rest }) => ({ ...rest, item: { ...item, grant: bobs.granted.grant } }),
   ({ item, at }) => {
@@ -80,7 +97,37 @@ const tamperings: Tampering[] = [
     return { sid, grant, keyId, witness, vault: use, kind: 'message', content: { message: '0x00' } }
   },
   (attempt) => ({ ...attempt, at: now + 60_000 }),
+  // Another rule is named, or none.
+  (attempt) => withRule(attempt, toTransaction(vault, payment).vault.rule),
+  (attempt, { natural }) => withRule(attempt, 2 + natural(300)),
+  (attempt) => withRule(attempt, undefined),
+  // The session has a client key, and the stamp is missing, of another key or request, changed, or too old or new.
+  (attempt) => withStamp(attempt, undefined),
+  (attempt) => withStamp(attempt, toStamp(attempt.item, thief)),
+  (attempt, { natural }) => withStamp(attempt, toStamp(attempt.item, browser, now - 300_001 - natural(1e9))),
+  (attempt, { natural }) => withStamp(attempt, toStamp(attempt.item, browser, now + 60_001 + natural(1e9))),
+  (attempt) => withStamp(attempt, toStamp(toTransaction(vault, payment))),
+  (attempt, { natural }) => {
+    const stamp = toStamp(attempt.item)
+    return withStamp(attempt, { ...stamp, issuedMs: now - 1 - natural(299_999) })
+  },
+  (attempt, { natural }) => {
+    const stamp = toStamp(attempt.item)
+    const signature = Buffer.from(stamp.signature, 'hex')
+    const at = natural(63)
+    signature[at] = (signature[at] as number) ^ (1 << natural(7))
+    return withStamp(attempt, { ...stamp, signature: signature.toString('hex') })
+  },
+  // A stamp in a session without a client key.
+  ({ item, ...rest }) => ({ ...rest, item: { ...item, stamp: toStamp(item) } }),
+  // The stamp is right, and the approval is missing.
+  (attempt) => withApprovals(withStamp(attempt, toStamp(attempt.item)), []),
 ]
+
+function withRule({ item, ...rest }: Try, rule: number | undefined): Try {
+  const { rule: _, ...use } = item.vault
+  return { ...rest, item: { ...item, vault: { ...use, ...(rule !== undefined && { rule }) } } }
+}
 
 function changeTransaction({ item, ...rest }: Try, changes: Partial<TxMetadata>): Try {
   return { ...rest, item: { ...item, ...toTransaction(vault, { ...item.txMetadata, ...changes }), vault: item.vault } }
@@ -100,7 +147,9 @@ export function tryVaults({ runs, seed }: { runs: number; seed: number }) {
       const natural = (max: number) => Number(stream.next().value) % (max + 1)
       const item = toTransaction(vault, { ...payment, value: String(value), nonce })
       const attempt = withApprovals({ item, text: vault.text, at: now }, [approve(vault, { digest: item.digest })])
-      if ('error' in sign(attempt.item, { policy: vault.text })) throw new Error('an approved payment was rejected')
+      for (const { item } of [attempt, withStamp(attempt, toStamp(attempt.item))]) {
+        if ('error' in sign(item, { policy: vault.text })) throw new Error('an approved payment was rejected')
+      }
       const tampered = tamper(attempt, { natural })
       const tried = 'item' in tampered ? tampered : { ...attempt, item: tampered }
       const outcome = sign(tried.item, tried.text === undefined ? undefined : { policy: tried.text }, { at: tried.at })

@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { createSimulator, type SimulatedReportOptions } from '@countersign/attestation/simulator'
 import { createSimulatedQuoteSource, EvidenceError, type QuoteSource } from '@countersign/evidence'
+import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import {
   type AttestResponse,
   computeEnclaveAttestReportData,
@@ -11,9 +12,14 @@ import {
   type EnclaveConfig,
   enclavePaths,
   fromHex,
+  hashAuthorization,
   hashEnclaveConfig,
   hashLeaf,
+  hashMessage,
+  hashOwner,
   hashTree,
+  hashTypedData,
+  type Kind,
   type OpenSessionResponse,
   rootSecretPaths,
   type SignItemsResponse,
@@ -25,6 +31,7 @@ import {
 import { createLog } from '@countersign/service'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createClient } from '../test/clientKey.ts'
 import { createTestCoordinator } from '../test/coordinator.ts'
 import {
   cosign,
@@ -87,6 +94,7 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
       verify: async ({ idToken }) => ({
         issuer: 'https://issuer.example',
         subject: idToken,
+        email: null,
         issuedAt: time.now(),
       }),
     },
@@ -123,8 +131,8 @@ function send(app: ReturnType<typeof startApp>, sent: Sent) {
   return app.handle({ method: sent.method ?? 'POST', path: sent.path, headers, body })
 }
 
-async function openSession(app: ReturnType<typeof startApp>, subject: string) {
-  const request = { idToken: subject, loginSecret: '00'.repeat(32) }
+async function openSession(app: ReturnType<typeof startApp>, subject: string, clientKey?: string) {
+  const request = { idToken: subject, loginSecret: '00'.repeat(32), clientKey }
   return (await send(app, { path: enclavePaths.openSession, request })).body as OpenSessionResponse
 }
 
@@ -145,7 +153,7 @@ test('derives a vault for a session and signs what its policy allows', async () 
   const { status, body } = await send(app, { path, request: { sid: alice.sid, grant: alice.grant, policy } })
   expect(status).toBe(200)
   const vault = body as VaultResponse
-  const changes = { keyId: vault.keyId, vault: { policy: vault.policy }, statementVersion: 2 }
+  const changes = { keyId: vault.keyId, vault: { policy: vault.policy, rule: 0 }, statementVersion: 2 }
   const { body: signed } = await send(app, { path: enclavePaths.sign, request: { items: [toItem(alice, changes)] } })
   const stated = { address: vault.address, publicKey: vault.publicKey, policy: vault.policy }
   expect(signed).toMatchObject({ results: [{ statement: stated }] })
@@ -269,7 +277,7 @@ describe('sign', () => {
 
   test('a session lasts from its token’s time: a clock that was ahead when it was opened does not extend it', async () => {
     let aheadMs = 59_999
-    const idTokens = { verify: async () => ({ issuer: 'i', subject: 's', issuedAt: at.getTime() }) }
+    const idTokens = { verify: async () => ({ issuer: 'i', subject: 's', email: null, issuedAt: at.getTime() }) }
     const app = startApp({ idTokens, time: createKnownTime({ now: () => at.getTime() + aheadMs }) })
     expect((await openSession(app, 'alice')).expiresAt).toBe(new Date(at.getTime() + 60_000).toISOString())
     aheadMs += 1
@@ -329,6 +337,284 @@ describe('sign', () => {
       status: 400,
       body: { error: { code: 'invalid_request' } },
     })
+  })
+})
+
+describe('a session with a client key', () => {
+  const implementation = `0x${'77'.repeat(20)}` as const
+  const authorization = { chainId: 1, address: implementation, nonce: 0 }
+  const message = { message: '0x68656c6c6f' } as const
+  const typedData = {
+    domain: { name: 'Note', chainId: 1 },
+    types: { Note: [{ name: 'text', type: 'string' }] },
+    primaryType: 'Note',
+    message: { text: 'hello' },
+  }
+  const digestOf = { transaction: fromHex(digest.slice(2)), message: hashMessage(message.message) }
+  const contents = {
+    transaction: { content: { statementVersion: 2, digest, txMetadata }, digest: digestOf.transaction },
+    message: { content: { content: message }, digest: digestOf.message },
+    'typed-data': { content: { content: typedData }, digest: hashTypedData(typedData) },
+    authorization: { content: { authorization }, digest: hashAuthorization(authorization) },
+    address: { content: {}, digest: null },
+  } satisfies Record<Kind, { content: object; digest: Uint8Array | null }>
+  const kindNames = Object.keys(contents) as Kind[]
+  const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxFeeWei: '42000', approvals: 0 } as const
+  /** Two rules allow the transaction, the last one does not. */
+  const policy = createPolicy({
+    version: 1,
+    log: null,
+    approvers: [],
+    rules: [
+      { ...rule, maxValueWei: '1' },
+      { ...rule, maxValueWei: '2' },
+      { ...rule, chainIds: [1], maxValueWei: '3' },
+    ],
+  })
+  const policyText = new TextDecoder().decode(toPolicyBytes(policy))
+  const [one = -1, two = -1, other = -1] = ['1', '2', '3'].map((value) =>
+    policy.rules.findIndex((each) => each.kind === 'transaction' && each.maxValueWei === value),
+  )
+  const browser = createClient()
+  let workers: KeyWorker[] = []
+
+  const createWorker = () =>
+    createKeyWorker({
+      rootSecret: new Uint8Array(32).map((_, index) => index),
+      configHash: hashEnclaveConfig(config),
+      implementations: [implementation],
+    })
+  const startBound = (at = 0, changes: Partial<AppDeps> = {}) =>
+    startApp({ keyWorker: workers[at] as KeyWorker, ...changes })
+  beforeAll(async () => {
+    workers = await Promise.all([createWorker(), createWorker()])
+  })
+  afterAll(() => Promise.all(workers.map((worker) => worker.close())))
+
+  /** An item with the stamp of its own request, or of a changed one. */
+  function toStamped(
+    kind: Kind,
+    { sid, grant, keyId, address }: OpenSessionResponse,
+    { by = browser, ...changes }: Partial<Parameters<typeof browser.stamp>[0]> & { by?: typeof browser } = {},
+  ) {
+    const { content, digest } = contents[kind]
+    const stamp = by.stamp({ address, vault: null, kind, digest, issuedMs: at.getTime(), ...changes })
+    return { sid, grant, keyId, kind, ...content, witness: createWitness(at.getTime()), stamp }
+  }
+
+  async function signOne(app: ReturnType<typeof startApp>, item: object, policies?: string[]) {
+    const request = { items: [item], ...(policies && { policies }) }
+    const { status, body } = await send(app, { path: enclavePaths.sign, request })
+    expect(status).toBe(200)
+    const [result] = (body as SignItemsResponse).results
+    if (result === undefined) throw new Error('no result')
+    return result
+  }
+  const codeOf = async (...parameters: Parameters<typeof signOne>) => {
+    const result = await signOne(...parameters)
+    return 'error' in result ? result.error : 'signed'
+  }
+  /** The wallet's signature, of content that is off-chain too. */
+  function signatureOf(result: Awaited<ReturnType<typeof signOne>>): unknown {
+    if ('opening' in result && typeof result.opening?.signature === 'object') return result.opening.signature.signature
+    return 'subject' in result && 'signature' in result.subject ? result.subject.signature : undefined
+  }
+
+  async function createVaultOf(app: ReturnType<typeof startApp>, { sid, grant }: OpenSessionResponse) {
+    const { body } = await send(app, { path: enclavePaths.vault, request: { sid, grant, policy: policyText } })
+    return body as VaultResponse
+  }
+
+  test.each(kindNames)('signs with a stamp, and names the key in the statement (%s)', async (kind) => {
+    const app = startBound()
+    const alice = await openSession(app, 'alice', browser.clientKey)
+    const name = hash('sha256', Buffer.from(browser.clientKey, 'hex'), 'hex').slice(0, 32)
+    expect(await signOne(app, toStamped(kind, alice))).toMatchObject({ statement: { session: name, rule: null } })
+    const cookie = await openSession(app, 'alice')
+    const { stamp: _, ...item } = toStamped(kind, cookie)
+    expect(await signOne(app, item)).toMatchObject({ statement: { session: 'cookie', address: alice.address } })
+  })
+
+  test.each(kindNames)('signs nothing without its own stamp, though the setting is `any` (%s)', async (kind) => {
+    expect(settings.sessions).toBe('any')
+    const app = startBound()
+    const alice = await openSession(app, 'alice', browser.clientKey)
+    const bob = await openSession(app, 'bob', browser.clientKey)
+    const { stamp: _, ...unstamped } = toStamped(kind, alice)
+    expect(await codeOf(app, unstamped)).toBe('stamp_missing')
+    const policyHash = toHex(hashPolicy(policy))
+    const wrong: Parameters<typeof toStamped>[2][] = [
+      { by: createClient() },
+      { address: bob.address },
+      { vault: { policy: policyHash, rule: null } },
+      { vault: { policy: '00'.repeat(32), rule: 0 } },
+      { digest: new Uint8Array(32).fill(1) },
+      ...kindNames.filter((each) => each !== kind).map((each) => ({ kind: each })),
+    ]
+    for (const changes of wrong) expect(await codeOf(app, toStamped(kind, alice, changes))).toBe('stamp_invalid')
+    for (const offset of [-300_001, 60_001, -at.getTime()]) {
+      expect(await codeOf(app, toStamped(kind, alice, { issuedMs: at.getTime() + offset }))).toBe('stamp_time')
+    }
+    const good = toStamped(kind, alice)
+    const later = { ...good, stamp: { ...good.stamp, issuedMs: good.stamp.issuedMs + 1 } }
+    expect(await codeOf(app, later)).toBe('stamp_invalid')
+    for (const offset of [-300_000, 60_000]) {
+      expect(await codeOf(app, toStamped(kind, alice, { issuedMs: at.getTime() + offset }))).toBe('signed')
+    }
+  })
+
+  test.each(kindNames)(
+    'accepts a stamp again after a lost answer, after a restart and at a second enclave (%s)',
+    async (kind) => {
+      const app = startBound()
+      const alice = await openSession(app, 'alice', browser.clientKey)
+      const item = toStamped(kind, alice)
+      const first = await signOne(app, item)
+      const restarted = await createWorker()
+      const toAgain = () => ({ ...item, witness: createWitness(at.getTime()) })
+      const again = [
+        await signOne(app, toAgain()),
+        await signOne(startBound(0, { keyWorker: restarted }), toAgain()),
+        await signOne(startBound(1), toAgain()),
+      ]
+      await restarted.close()
+      for (const result of again) {
+        expect(result).toHaveProperty('statement')
+        expect(signatureOf(result)).toBe(signatureOf(first))
+      }
+      expect(signatureOf(first)).toEqual(kind === 'address' ? undefined : expect.stringMatching(/^0x[0-9a-f]{130}$/))
+    },
+  )
+
+  test.each(kindNames)('rejects Alice’s stamps under Bob’s session with her public key (%s)', async (kind) => {
+    const app = startBound()
+    const alice = await openSession(app, 'alice', browser.clientKey)
+    // The key in a grant is public, so Bob can open a session with it.
+    const bob = await openSession(app, 'bob', browser.clientKey)
+    const hers = toStamped(kind, alice)
+    const trySign = (changes: object) => codeOf(app, { ...hers, witness: createWitness(at.getTime()), ...changes })
+    const { sid, grant, keyId } = bob
+    expect(await trySign({ sid, grant, keyId })).toBe('stamp_invalid')
+    expect(await trySign({ sid, grant })).toBe('key_binding_mismatch')
+    // In this test, every session has another secret.
+    expect(await trySign({ sid })).toBe('grant_invalid')
+    expect(await trySign({ keyId })).toBe('key_binding_mismatch')
+    expect(await trySign({})).toBe('signed')
+  })
+
+  test('a stamp is for one vault and one rule', async () => {
+    const app = startBound()
+    const alice = await openSession(app, 'alice', browser.clientKey)
+    const bob = await openSession(app, 'bob', browser.clientKey)
+    const vault = await createVaultOf(app, alice)
+    const twin = await createVaultOf(app, bob)
+    const toVaultItem = (rule: number, stamped: { rule?: number; address?: `0x${string}`; hash?: string } = {}) => {
+      const { address = vault.address, hash = vault.policy } = stamped
+      const use = { vault: { policy: hash, rule: stamped.rule ?? rule }, address }
+      return { ...toStamped('transaction', alice, use), keyId: vault.keyId, vault: { policy: vault.policy, rule } }
+    }
+    for (const rule of [one, two]) {
+      expect(await signOne(app, toVaultItem(rule))).toMatchObject({ statement: { address: vault.address, rule } })
+    }
+    expect(await codeOf(app, toVaultItem(one, { rule: two }))).toBe('stamp_invalid')
+    expect(await codeOf(app, toVaultItem(one, { hash: '00'.repeat(32) }))).toBe('stamp_invalid')
+    expect(await codeOf(app, toVaultItem(one, { address: alice.address }))).toBe('stamp_invalid')
+    // The rules are checked only after the stamp, and no other rule is.
+    expect(await codeOf(app, toVaultItem(other))).toBe('policy_refused')
+    expect(await codeOf(app, toVaultItem(policy.rules.length))).toBe('policy_refused')
+    const { vault: _, ...withoutVault } = toVaultItem(one)
+    expect(await codeOf(app, { ...withoutVault, keyId: alice.keyId })).toBe('stamp_invalid')
+    // The twin vault: the same policy, of another owner.
+    const { sid, grant } = bob
+    expect(await codeOf(app, { ...toVaultItem(one), sid, grant, keyId: twin.keyId })).toBe('stamp_invalid')
+  })
+
+  test('a session without a client key signs nothing that has a stamp', async () => {
+    const app = startBound()
+    const cookie = await openSession(app, 'alice')
+    for (const kind of kindNames) expect(await codeOf(app, toStamped(kind, cookie))).toBe('stamp_invalid')
+  })
+
+  test('with the setting `bound`, no session opens without a client key, and the token is not used up', async () => {
+    let verified = 0
+    const idTokens = {
+      async verify() {
+        verified += 1
+        return { issuer: 'i', subject: 's', email: null, issuedAt: at.getTime() }
+      },
+    }
+    const bound = createEnclaveSettings(settings.entropy, [], null, 'bound')
+    const app = startBound(0, { idTokens, settings: bound })
+    const open = (clientKey?: unknown) => {
+      const request = { idToken: 'x', loginSecret: '00'.repeat(32), clientKey }
+      return send(app, { path: enclavePaths.openSession, request })
+    }
+    expect(await open()).toMatchObject({ status: 403, body: { error: { code: 'session_not_bound' } } })
+    const { clientKey } = browser
+    const invalid = [
+      null,
+      '',
+      clientKey.slice(2),
+      clientKey.toUpperCase(),
+      `04${'11'.repeat(64)}`,
+      `02${clientKey.slice(2)}`,
+      `04${'00'.repeat(64)}`,
+    ]
+    for (const key of invalid) expect(await open(key)).toMatchObject({ status: 400 })
+    expect(verified).toBe(0)
+    expect(await open(clientKey)).toMatchObject({ status: 200 })
+  })
+
+  test('the opening of the owner comes back at every sign-in, at every enclave, and opens the attested address', async () => {
+    const apps = [startBound(0), startBound(1)]
+    const sessions: OpenSessionResponse[] = []
+    for (const app of apps)
+      sessions.push(await openSession(app, 'alice'), await openSession(app, 'alice', browser.clientKey))
+    const [first] = sessions as [OpenSessionResponse]
+    expect(first.owner.identity).toEqual({ issuer: 'https://issuer.example', subject: 'alice', email: null })
+    for (const { owner } of sessions) expect(owner).toEqual(first.owner)
+    const [app = startBound()] = apps
+    const vault = await createVaultOf(app, first)
+    expect(await createVaultOf(apps[1] ?? app, sessions[2] ?? first)).toEqual(vault)
+    expect(vault.owner.identity).toEqual(first.owner.identity)
+    expect(vault.owner.salt).not.toBe(first.owner.salt)
+    const { sid, grant, keyId } = first
+    const item = { sid, grant, keyId, kind: 'address', witness: createWitness(at.getTime()) }
+    const ofWallet = { address: first.address, policy: null, owner: toHex(hashOwner(first.owner)) }
+    expect(await signOne(app, item)).toMatchObject({ subject: ofWallet })
+    const ofVault = { address: vault.address, policy: vault.policy, owner: toHex(hashOwner(vault.owner)) }
+    const use = { keyId: vault.keyId, vault: { policy: vault.policy } }
+    expect(await signOne(app, { ...item, ...use, witness: createWitness(at.getTime()) })).toMatchObject({
+      subject: ofVault,
+    })
+    expect((await openSession(app, 'bob')).owner.salt).not.toBe(first.owner.salt)
+  })
+
+  test('another e-mail address gives another commitment, and the same wallet', async () => {
+    let email: string | null = null
+    const idTokens = {
+      verify: async () => ({ issuer: 'https://issuer.example', subject: 'alice', email, issuedAt: at.getTime() }),
+    }
+    const app = startBound(0, { idTokens })
+    const before = await openSession(app, 'alice')
+    email = 'alice@mail.example'
+    const after = await openSession(app, 'alice')
+    expect(after.address).toBe(before.address)
+    expect(after.owner.identity.email).toBe(email)
+    expect(after.owner.salt).not.toBe(before.owner.salt)
+    expect(hashOwner(after.owner)).not.toEqual(hashOwner(before.owner))
+  })
+
+  test('the longest identity fits into a grant', async () => {
+    const verify = async () => ({
+      issuer: `https://issuer.example/${'i'.repeat(200)}`,
+      subject: 's'.repeat(255),
+      email: `${'\u{1f600}'.repeat(242)}@example.org`,
+      issuedAt: at.getTime(),
+    })
+    const app = startBound(0, { idTokens: { verify } })
+    const session = await openSession(app, 'alice', browser.clientKey)
+    expect(await codeOf(app, toStamped('transaction', session))).toBe('signed')
   })
 })
 
@@ -713,7 +999,7 @@ describe('public responses', () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     const app = startApp({
-      idTokens: { verify: () => gate.then(() => ({ issuer: 'i', subject: 's', issuedAt: at.getTime() })) },
+      idTokens: { verify: () => gate.then(() => ({ issuer: 'i', subject: 's', email: null, issuedAt: at.getTime() })) },
     })
     const underWay = send(app, {
       path: enclavePaths.openSession,

@@ -74,7 +74,7 @@ describe('settings covered by the quote', () => {
 
   test('the version ends with the SHA-256 of their canonical JSON', () => {
     const { enclave, settings } = read(valid)
-    const json = `{"entropy":[{"key":"${valid.ENTROPY_PUBLIC_KEY}","kind":"satellite"}],"implementations":[],"log":null}`
+    const json = `{"entropy":[{"key":"${valid.ENTROPY_PUBLIC_KEY}","kind":"satellite"}],"implementations":[],"log":null,"sessions":"any"}`
     expect(settings).toEqual(JSON.parse(json))
     expect(enclave.version).toBe(`1.2.3+${createHash('sha256').update(json).digest('hex')}`)
   })
@@ -101,6 +101,21 @@ describe('settings covered by the quote', () => {
     ['no point of the curve', `02${'00'.repeat(31)}`],
   ])('refuses keys: %s', (_, ENTROPY_PUBLIC_KEY) => {
     expect(faultsOf({ ...valid, ENTROPY_PUBLIC_KEY }).join()).toContain('ENTROPY_PUBLIC_KEY')
+  })
+
+  test('sessions without a client key are allowed, unless SESSIONS is `bound`, which changes the version', () => {
+    for (const SESSIONS of [undefined, '', 'any']) {
+      const { enclave, settings } = read({ ...valid, SESSIONS })
+      expect([settings.sessions, enclave.version]).toEqual(['any', read(valid).enclave.version])
+    }
+    const bound = read({ ...valid, SESSIONS: 'bound' })
+    expect(bound.settings.sessions).toBe('bound')
+    expect(bound.enclave.version).toBe(toEnclaveVersion('1.2.3', bound.settings))
+    expect(bound.enclave.version).not.toBe(read(valid).enclave.version)
+  })
+
+  test.each(['Bound', 'bound ', 'true', 'none', 'any,bound'])('rejects SESSIONS=%s', (SESSIONS) => {
+    expect(faultsOf({ ...valid, SESSIONS }).join()).toContain('SESSIONS: expected any or bound')
   })
 
   test('a source that does not sign needs no key', () => {

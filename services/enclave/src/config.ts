@@ -7,7 +7,6 @@ import {
   type EntropySetting,
   type Hex,
   isLoopbackHost,
-  type LogSetting,
   parseDrandBeacon,
   ServiceError,
   toEnclaveVersion,
@@ -73,7 +72,14 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const sessionTtlS = readInteger(env, 'SESSION_TTL_S', { fallback: MAX_SESSION_S, min: 60, max: MAX_SESSION_S }, fault)
   const caSet = readCaSet(env, deps.readFile, fault)
   const log = readLogConfig(env, fault)
-  const settings = readSettings(env, log?.setting ?? null, fault)
+  // Compose passes an empty value for an unset one.
+  const sessions = env.SESSIONS || 'any'
+  if (sessions !== 'any' && sessions !== 'bound') fault('SESSIONS', 'expected any or bound')
+  const settings = readSettings(
+    env,
+    { log: log?.setting ?? null, sessions: sessions === 'bound' ? sessions : 'any' },
+    fault,
+  )
 
   if (isMock !== (quoteSource.kind === 'mock'))
     fault('MOCK_ATTESTATION, QUOTE_SOURCE', 'expected mock exactly if MOCK_ATTESTATION=true')
@@ -165,7 +171,11 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
 }
 
 /** Reads the entropy sources whose samples are accepted, and the code that accounts may be delegated to. */
-function readSettings(env: Env, log: LogSetting | null, fault: Fault): EnclaveSettings {
+function readSettings(
+  env: Env,
+  { log, sessions }: Pick<EnclaveSettings, 'log' | 'sessions'>,
+  fault: Fault,
+): EnclaveSettings {
   const keys = readList(env.ENTROPY_PUBLIC_KEY).map((key) => ({ kind: 'satellite' as const, key }))
   const beacons = readList(env.ENTROPY_DRAND).map(toBeacon)
   const unsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault) ? [{ kind: 'unsigned' as const }] : []
@@ -182,7 +192,7 @@ function readSettings(env: Env, log: LogSetting | null, fault: Fault): EnclaveSe
       'ENTROPY_PUBLIC_KEY',
       'expected Ed25519 keys in hex without duplicates, or ENTROPY_DRAND or ENTROPY_ALLOW_UNSIGNED=true',
     )
-  return createEnclaveSettings([...keys, ...others], implementations, log)
+  return createEnclaveSettings([...keys, ...others], implementations, log, sessions)
 }
 
 /** An invalid beacon is rejected with the other faults, by its form. */

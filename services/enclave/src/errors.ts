@@ -14,6 +14,7 @@ export const errorStatus = {
   id_token_invalid: 403,
   id_token_replayed: 403,
   grant_invalid: 403,
+  session_not_bound: 403,
   session_expired: 403,
   invalid_policy: 400,
   policy_not_supported: 400,

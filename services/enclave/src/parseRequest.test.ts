@@ -21,7 +21,8 @@ const approval = {
   signature: '55'.repeat(70),
   expiresMs: 1,
 }
-const vault = { policy: '66'.repeat(32), approvals: [approval] }
+const vault = { policy: '66'.repeat(32), rule: 0, approvals: [approval] }
+const stamp = { issuedMs: 1, signature: '77'.repeat(64) }
 
 test('parses items of every kind unchanged, including a beacon’s round', () => {
   const items = [
@@ -32,7 +33,9 @@ test('parses items of every kind unchanged, including a beacon’s round', () =>
       { ...typedData, vault },
     ],
     ...[
-      { ...message, vault: { policy: vault.policy } },
+      { ...message, vault: { policy: vault.policy, rule: 254 } },
+      { ...message, stamp },
+      { ...address, stamp },
       { ...address, vault: { policy: vault.policy } },
     ],
   ]
@@ -61,6 +64,14 @@ test.each<[string, unknown]>([
   ['an address with content', { ...address, content: {} }],
   ['an address with approvals', { ...address, vault }],
   ['a vault’s transaction of version 1', { ...transaction, vault }],
+  ['a vault’s message without a rule', { ...message, vault: { policy: vault.policy } }],
+  ['a vault’s transaction without a rule', { ...transaction, statementVersion: 2, vault: { policy: vault.policy } }],
+  ['an address with a rule', { ...address, vault: { policy: vault.policy, rule: 0 } }],
+  ['rule 255', { ...message, vault: { ...vault, rule: 255 } }],
+  ['a rule that is text', { ...message, vault: { ...vault, rule: '0' } }],
+  ['a stamp of 63 bytes', { ...message, stamp: { ...stamp, signature: '77'.repeat(63) } }],
+  ['a stamp without a time', { ...message, stamp: { signature: stamp.signature } }],
+  ['a stamp with more', { ...message, stamp: { ...stamp, key: '00' } }],
   ['a vault that is null', { ...message, vault: null }],
   ['a vault without a policy', { ...message, vault: { approvals: [approval] } }],
   ['a policy of 31 bytes', { ...message, vault: { policy: '66'.repeat(31) } }],

@@ -1,4 +1,4 @@
-import { hashPolicy, type Policy, type TimedSample, toPolicyBytes } from '@countersign/policy'
+import { checkPolicy, hashPolicy, type Policy, type TimedSample, toPolicyBytes } from '@countersign/policy'
 import {
   type ApprovalKind,
   fromHex,
@@ -31,15 +31,26 @@ const sid = 'ab'.repeat(32)
 const verifyEs256 = createVerifyEs256()
 const random = (length: number) => new Uint8Array(length).fill(5)
 
-export function openSession(subject: string) {
-  const owner = toOwner({ issuer: 'https://issuer.example', subject })
+/** A session of a user, which needs stamps if it has a client key. */
+export function openSession(subject: string, clientKey: string | null = null) {
+  const identity = { issuer: 'https://issuer.example', subject, email: null }
+  const owner = toOwner(identity)
   const { keyId, address } = keyring.describe(owner)
   const exp = now + SESSION_MS
   return {
     owner,
+    identity,
     keyId,
     address,
-    grant: createGrant(keyring.grantKey, { owner, sidHash: toSidHash(sid), keyId, address, exp }),
+    grant: createGrant(keyring.grantKey, {
+      owner,
+      identity,
+      clientKey,
+      sidHash: toSidHash(sid),
+      keyId,
+      address,
+      exp,
+    }),
   }
 }
 
@@ -51,6 +62,12 @@ export function createVault({ owner, grant }: ReturnType<typeof openSession>, po
   const text = new TextDecoder().decode(toPolicyBytes(policy))
   const granted = { sid, grant, keyId, witness: createWitness(now), vault: { policy: hash } }
   return { policy, hash, text, keyId, address, granted }
+}
+
+/** The rule that allows a transaction with the fewest approvals, or the one that comes nearest. */
+export function findRule(policy: Policy, txMetadata: TxMetadata): number {
+  const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata })
+  return (verdict.allowed ? verdict.rule : verdict.nearest) ?? 0
 }
 
 /** A payment that `limited` allows without approval. */
@@ -68,9 +85,14 @@ export const payment: TxMetadata = {
 /** A payment that needs an approval. */
 export const large: TxMetadata = { ...payment, value: String(10n ** 18n) }
 
-export function toTransaction({ granted }: TestVault, txMetadata: TxMetadata) {
+export function toTransaction(
+  { granted, policy }: TestVault,
+  txMetadata: TxMetadata,
+  rule = findRule(policy, txMetadata),
+) {
   const digest = toPrefixedHex(hashUnsignedTransaction(txMetadata))
-  return { ...granted, kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
+  const vault = { ...granted.vault, rule }
+  return { ...granted, vault, kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
 }
 
 /** An approval by the passkey at an index of the policy's approvers. */

@@ -8,7 +8,16 @@ import type { AttackContext, AttackResult } from '../attack.ts'
 import { callSign, createLarge, SIGNED, signHonestly, toCaller } from '../vaults/callSign.ts'
 import { callSignItems, listEnclaveAttempts, toHonestItem } from '../vaults/enclaveForgeries.ts'
 import { listForgeries } from '../vaults/forgeApprovals.ts'
-import { approve, createPayment, readSession, setUpVaults, THRESHOLD_WEI, type Vaults } from '../vaults/setUpVaults.ts'
+import {
+  approve,
+  createPayment,
+  largeRule,
+  readSession,
+  setUpVaults,
+  smallRule,
+  THRESHOLD_WEI,
+  type Vaults,
+} from '../vaults/setUpVaults.ts'
 
 /* Attacks on vaults. Signing anything above the threshold is a fault. */
 
@@ -59,7 +68,7 @@ export const vaultStolenSession = (context: AttackContext) =>
     const forged = listForgeries(vaults, { random, seen }).map(({ name, forge }) => {
       const run = () => {
         const payment = createLarge(random)
-        return callSign(as, { ...payment, wallet: vault.address, approvals: forge(payment.digest) })
+        return callSign(as, { ...payment, wallet: vault.address, rule: largeRule, approvals: forge(payment.digest) })
       }
       return [name, run] as const
     })
@@ -68,18 +77,24 @@ export const vaultStolenSession = (context: AttackContext) =>
       'the metadata of a small payment'() {
         const { digest } = createLarge(random)
         const { txMetadata } = createPayment(THRESHOLD_WEI)
-        return callSign(as, { digest, txMetadata, wallet: vault.address })
+        return callSign(as, { digest, txMetadata, wallet: vault.address, rule: smallRule })
       },
-      'the vault of another user': () => callSign(as, { ...createLarge(random), wallet: twin.address }),
+      'the rule for small payments': () =>
+        callSign(as, { ...createLarge(random), wallet: vault.address, rule: smallRule }),
+      'a rule that the policy lacks': () =>
+        callSign(as, { ...createLarge(random), wallet: vault.address, rule: vault.policy.rules.length }),
+      'no rule': () => callSign(as, { ...createLarge(random), wallet: vault.address }),
+      'the vault of another user': () =>
+        callSign(as, { ...createLarge(random), wallet: twin.address, rule: largeRule }),
       'one approval of two'() {
         const payment = createLarge(random)
         const approvals = [approve({ digest: payment.digest, vault: twofold, by: random.below(2) })]
-        return callSign(as, { ...payment, wallet: twofold.address, approvals })
+        return callSign(as, { ...payment, wallet: twofold.address, rule: 0, approvals })
       },
-      'before its time': () => callSign(as, { ...createLarge(random), wallet: scheduled.address }),
-      'a message': () => callSign(as, { message: '0x00', wallet: vault.address }, '/sign/message'),
+      'before its time': () => callSign(as, { ...createLarge(random), wallet: scheduled.address, rule: 0 }),
+      'a message': () => callSign(as, { message: '0x00', wallet: vault.address, rule: largeRule }, '/sign/message'),
       'typed data': () =>
-        callSign(as, { ...typedData, message: { a: 'b' }, wallet: vault.address }, '/sign/typed-data'),
+        callSign(as, { ...typedData, message: { a: 'b' }, wallet: vault.address, rule: largeRule }, '/sign/typed-data'),
       'code for the account'() {
         const authorization = { chainId: 1, address: `0x${'77'.repeat(20)}`, nonce: random.below(1000) }
         return callSign(as, { ...authorization, wallet: vault.address }, '/sign/authorization')
@@ -173,7 +188,11 @@ export const vaultSecondEnclave = (context: AttackContext) =>
             witness: createWitness(),
             ...payment,
             keyId: twofold.keyId,
-            vault: { policy: twofold.policyHash, approvals: [approve({ digest: payment.digest, vault: twofold, by })] },
+            vault: {
+              policy: twofold.policyHash,
+              rule: 0,
+              approvals: [approve({ digest: payment.digest, vault: twofold, by })],
+            },
           },
           policies: [twofold.text],
         }))
@@ -225,7 +244,9 @@ export const vaultOldDatabase = (context: AttackContext) =>
           const { name, forge } = forgeries[made % forgeries.length] as (typeof forgeries)[number]
           const payment = createLarge(random)
           const approvals = forge(payment.digest)
-          const outcome = await callSign(as, { ...payment, wallet: vaults.vault.address, approvals })
+          // Changed rows may have other rules.
+          const rule = edit === 'unchanged' ? largeRule : random.below(2)
+          const outcome = await callSign(as, { ...payment, wallet: vaults.vault.address, rule, approvals })
           add(`${edit}: ${name}`, outcome)
         }
         if (edit === 'unchanged') await signHonestly(as, vaults, 1)

@@ -1,11 +1,17 @@
 import type { Approval, Hex, TxMetadata } from '@countersign/protocol'
 import type { Target } from '../startTarget.ts'
-import { approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
+import { approve, createPayment, largeRule, smallRule, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
 
 /** The outcome of a signed request, used alongside error codes. */
 export const SIGNED = 'signed'
 
-type Signing = { digest: Hex; txMetadata: TxMetadata; wallet: Hex; approvals?: readonly Approval[] | undefined }
+type Signing = {
+  digest: Hex
+  txMetadata: TxMetadata
+  wallet: Hex
+  rule: number
+  approvals?: readonly Approval[] | undefined
+}
 
 /** Requests a signature with this cookie. Returns `signed` or the error code. */
 export async function callSign(
@@ -30,8 +36,8 @@ export async function signHonestly(
     const large = createPayment(THRESHOLD_WEI + 1n)
     const approval = approve({ vault, digest: large.digest })
     const outcomes = [
-      await callSign(as, { ...small, wallet: vault.address }),
-      await callSign(as, { ...large, wallet: vault.address, approvals: [approval] }),
+      await callSign(as, { ...small, wallet: vault.address, rule: smallRule }),
+      await callSign(as, { ...large, wallet: vault.address, rule: largeRule, approvals: [approval] }),
     ]
     if (outcomes.some((outcome) => outcome !== SIGNED)) throw new Error(`honest payments were rejected: ${outcomes}`)
     seen.push(approval)

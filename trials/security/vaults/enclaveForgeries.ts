@@ -4,7 +4,16 @@ import { createWitness } from '../../../services/enclave/test/witness.ts'
 import type { Choices } from '../createChoices.ts'
 import { createLarge, SIGNED } from './callSign.ts'
 import { listForgeries } from './forgeApprovals.ts'
-import { type AttackedVault, approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
+import {
+  type AttackedVault,
+  approve,
+  createPayment,
+  findLargeRule,
+  largeRule,
+  smallRule,
+  THRESHOLD_WEI,
+  type Vaults,
+} from './setUpVaults.ts'
 
 export type Session = { sid: string; grant: string }
 
@@ -22,9 +31,14 @@ export function listEnclaveAttempts(
   const { session, own, random, seen } = parameters
   const { vault, twin, open, twofold, scheduled } = vaults
   const large = () => createLarge(random)
-  const toUse = (use: Pick<AttackedVault, 'keyId' | 'policyHash'>, approvals?: readonly Approval[]) => ({
-    keyId: use.keyId,
-    vault: { policy: use.policyHash, ...(approvals && { approvals }) },
+  type Use = Pick<AttackedVault, 'keyId' | 'policyHash' | 'policy'>
+  const toUse = (
+    { keyId, policyHash, policy }: Use,
+    approvals?: readonly Approval[],
+    rule = findLargeRule(policy),
+  ) => ({
+    keyId,
+    vault: { policy: policyHash, rule, ...(approvals && { approvals }) },
   })
   const toItem = (use: object, payment = large()) => ({
     kind: 'transaction',
@@ -51,6 +65,15 @@ export function listEnclaveAttempts(
   return [
     ...forged,
     one('other rules sent for the known address', () => toItem(toUse(vault)), [open.text]),
+    one('other rules sent for the known address, by their index', () => {
+      return toItem(toUse(vault, undefined, findLargeRule(open.policy)))
+    }, [open.text]),
+    one('the rule for small payments', () => toItem(toUse(vault, undefined, smallRule))),
+    one('a rule that the policy lacks', () => toItem(toUse(vault, undefined, vault.policy.rules.length))),
+    one('no rule named', () => toItem({ keyId: vault.keyId, vault: { policy: vault.policyHash } })),
+    one('a stamp in a session without a client key', () => {
+      return { ...toItem(toUse(vault)), stamp: { issuedMs: Date.now(), signature: '77'.repeat(64) } }
+    }),
     one('no rules sent', () => toItem(toUse(vault)), []),
     one('the key of the vault under other rules', () => toItem(toUse({ ...open, keyId: vault.keyId })), [open.text]),
     one("the key of the vault as a wallet's key", () => toItem({ keyId: vault.keyId })),
@@ -108,6 +131,6 @@ export async function callSignItems(
 /** An honest request: above the threshold, with an approval. */
 export function toHonestItem({ vault }: Vaults, session: Session, payment = createPayment(THRESHOLD_WEI + 1n)) {
   const approvals = [approve({ vault, digest: payment.digest })]
-  const use = { keyId: vault.keyId, vault: { policy: vault.policyHash, approvals } }
+  const use = { keyId: vault.keyId, vault: { policy: vault.policyHash, rule: largeRule, approvals } }
   return { kind: 'transaction', statementVersion: 2, ...session, witness: createWitness(), ...payment, ...use }
 }

@@ -67,6 +67,15 @@ const scheduled = createPolicy({
   rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 0 }],
 })
 
+/** The index of the rule that limits no amount. */
+export function findLargeRule({ rules }: Policy): number {
+  return rules.findIndex((rule) => rule.kind === 'transaction' && rule.maxValueWei === ANY_VALUE)
+}
+
+/** The rules of the target: for payments up to the threshold, and for larger ones. */
+export const largeRule = findLargeRule(limited)
+export const smallRule = 1 - largeRule
+
 export type AttackedVault = VaultInfo & {
   policy: Policy
   /** The policy in the form that the enclave accepts. */

@@ -79,6 +79,7 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
     ['wallet', statement.address],
     ['key', statement.keyId],
     ['signature', statement.signedAt],
+    ['session', statement.session],
     ['place in the batch', inclusion.leafIndex + 1],
     ...describeVault(receipt, blocks.policy),
     ...describeLog(receipt),
@@ -116,9 +117,11 @@ function describeVault(
   block: Uint8Array | undefined,
 ): Line[] {
   if (signer.statement.policy === null) return []
+  const { rule } = signer.statement
   return [
     '',
     'VAULT',
+    ['rule', rule === null ? 'none' : rule + 1],
     ['policy', policy ?? 'not named'],
     ['policy hash', signer.statement.policy],
     ['approvals', approvals.map(({ approver }) => `passkey ${approver + 1}`).join(', ') || 'none shown'],

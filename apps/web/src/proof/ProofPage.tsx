@@ -8,7 +8,7 @@ import { useConfig, type WebConfig } from '../config.ts'
 import { EvidenceDownloads } from '../report/EvidenceDownloads.tsx'
 import { toProofFailureWords } from '../report/failureWords.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
-import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
+import { canOpen, isAddressReceipt, OpeningForm } from '../report/OpeningForm.tsx'
 import { FailureNotice, VerificationReport } from '../report/VerificationReport.tsx'
 import { Button } from '../ui/Button.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
@@ -51,7 +51,7 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
   const state = useVerification(request)
   const outcome = state.phase === 'done' ? state.outcome : undefined
   // Also if only the service says so, so that the form and its file stay during another verification.
-  const canBeOpened = opening !== undefined || proof.kind === 'off-chain' || canOpen(outcome?.receipt)
+  const canBeOpened = opening !== undefined || canOpen(proof) || canOpen(outcome?.receipt)
   return (
     <>
       {request === undefined ? <NotPinned status={proof.status} /> : null}
@@ -61,7 +61,9 @@ function ProofView({ proof, isPolling, config, anchors }: ProofViewProps) {
         proof={proof}
         onRetry={() => setRound((previous) => previous + 1)}
       >
-        {canBeOpened ? <OpeningForm onOpen={setOpening} /> : null}
+        {canBeOpened ? (
+          <OpeningForm onOpen={setOpening} isAddress={isAddressReceipt(outcome?.receipt ?? proof)} />
+        ) : null}
         <ShareLink url={`${window.location.origin}/proof/${proof.slug}`} />
       </VerificationReport>
       <div className="folds">

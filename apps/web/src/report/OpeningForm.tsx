@@ -5,8 +5,14 @@ import { PasteField } from '../ui/PasteField.tsx'
 
 const TOO_LARGE = 'This is too large to be an opening.'
 
+type OpeningFormProps = {
+  onOpen: (opening: Uint8Array<ArrayBuffer>) => void
+  /** Whether the opening shows the owner of an address. */
+  isAddress?: boolean
+}
+
 /** Accepts an opening as a file or text. It's never sent, stored or logged. */
-export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuffer>) => void }) {
+export function OpeningForm({ onOpen, isAddress = false }: OpeningFormProps) {
   const [fault, setFault] = useState<string | undefined>(undefined)
 
   function open(opening: Uint8Array<ArrayBuffer>): string | undefined {
@@ -25,10 +31,18 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
   }
 
   return (
-    <Fold title="Show what was signed" note="Requires the opening from the wallet’s owner">
+    <Fold
+      title={isAddress ? 'Show the owner' : 'Show what was signed'}
+      note={
+        isAddress ? 'Requires the opening from the address’s owner' : 'Requires the opening from the wallet’s owner'
+      }
+    >
       <p>
-        The content and its signature aren’t public. If you have the opening, your browser checks that it matches this
-        receipt. The opening stays in this tab. It’s never sent or stored.
+        {isAddress
+          ? 'The receipt doesn’t name the owner of this address.'
+          : 'The content and its signature aren’t public.'}{' '}
+        If you have the opening, your browser checks that it matches this receipt. The opening stays in this tab. It’s
+        never sent or stored.
       </p>
       <p>
         <label htmlFor="opening-file">Opening file</label>{' '}
@@ -51,7 +65,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
       <PasteField
         id="opening-text"
         label="Or paste the opening"
-        hint="JSON, with one half or both"
+        hint={isAddress ? 'JSON, with salt and identity' : 'JSON, with one half or both'}
         action="Check the opening"
         onSubmit={submit}
       />
@@ -59,7 +73,16 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
   )
 }
 
-/** Whether an opening could show the content of this receipt. */
+/** Whether an opening could show the content of this receipt, or the owner of its address. */
 export function canOpen(receipt: object | undefined): boolean {
-  return receipt !== undefined && 'kind' in receipt && receipt.kind === 'off-chain'
+  const kind = readKind(receipt)
+  return kind === 'off-chain' || kind === 'address'
+}
+
+export function isAddressReceipt(receipt: object | undefined): boolean {
+  return readKind(receipt) === 'address'
+}
+
+function readKind(receipt: object | undefined): unknown {
+  return receipt !== undefined && 'kind' in receipt ? receipt.kind : undefined
 }

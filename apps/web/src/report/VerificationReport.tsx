@@ -102,7 +102,7 @@ const ADDRESS = /(0x[0-9a-fA-F]{40})/
 
 /** Describes what was signed. For an off-chain signature, the content comes from an opening. */
 function SignedPanel({ outcome }: { outcome: Outcome }) {
-  const { receipt, content } = outcome
+  const { receipt, content, owner } = outcome
   if (receipt === undefined) return null
   const { title, sentence, warnings, facts } = describeSigned({ ...outcome, receipt }, { toTime: toDateTime })
   return (
@@ -115,7 +115,7 @@ function SignedPanel({ outcome }: { outcome: Outcome }) {
           <strong>Warning:</strong> {warning}
         </p>
       ))}
-      <details open={content !== undefined}>
+      <details open={content !== undefined || owner !== undefined}>
         <summary>All fields</summary>
         <dl className="evidence-facts stack">
           {facts.map(({ name, value }) => (

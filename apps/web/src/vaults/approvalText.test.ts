@@ -23,6 +23,7 @@ const prepared = parsePrepared({
   kind: 'transaction',
   content,
   policy: limited,
+  rule: limited.rules.findIndex(({ approvals }) => approvals === 1),
   approvals: 1,
   expiresMs: now + 3_600_000,
   address: `0x${'11'.repeat(20)}`,

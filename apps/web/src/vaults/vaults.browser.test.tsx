@@ -1,5 +1,12 @@
 import { createPolicy } from '@countersign/policy'
-import { hashUnsignedTransaction, type TxMetadata, toCanonicalJson, toHex } from '@countersign/protocol'
+import {
+  hashOwner,
+  hashUnsignedTransaction,
+  type OwnerOpening,
+  type TxMetadata,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
@@ -51,6 +58,11 @@ describe('creating a vault', () => {
     await button(screen, 'Attest address').click()
     await expect.element(screen.getByRole('link', { name: 'View proof of the address' })).toBeVisible()
     expect(service.proofs).toMatchObject([{ kind: 'address' }])
+    await expect.element(screen.getByText(/belongs to user@example\.test at https:\/\/issuer\.example\./)).toBeVisible()
+    const saving = await fetch(await hrefOf(screen, 'Save the owner’s opening'))
+    const owner = (await saving.json()) as OwnerOpening
+    service.advanceProof(service.proofs[0]?.slug ?? '')
+    expect(service.proofs).toMatchObject([{ receipt: { subject: { owner: toHex(hashOwner(owner)) } } }])
     await expectAccessible()
   })
 

@@ -8,7 +8,7 @@ import { useConfig, type WebConfig } from '../config.ts'
 import { ServiceClaims } from '../proof/ServiceClaims.tsx'
 import { EvidenceDownloads } from '../report/EvidenceDownloads.tsx'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
-import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
+import { canOpen, isAddressReceipt, OpeningForm } from '../report/OpeningForm.tsx'
 import { type CommandSubject, toGateways } from '../report/toCommand.ts'
 import { VerificationReport } from '../report/VerificationReport.tsx'
 import { useVerification } from '../worker/useVerification.ts'
@@ -30,7 +30,10 @@ export function VerifyPage() {
       {found === undefined ? null : (
         <VerificationReport state={state} anchors={anchors} proof={found.proof} onRetry={() => retry(found)}>
           {found.opening !== undefined || canOpen(outcome?.receipt) ? (
-            <OpeningForm onOpen={(opening) => setFound({ ...found, opening })} />
+            <OpeningForm
+              onOpen={(opening) => setFound({ ...found, opening })}
+              isAddress={isAddressReceipt(outcome?.receipt)}
+            />
           ) : null}
         </VerificationReport>
       )}

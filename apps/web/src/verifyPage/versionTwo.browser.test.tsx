@@ -1,7 +1,8 @@
-import { toCanonicalJson, withholdHalf } from '@countersign/protocol'
+import { type OwnerOpening, toCanonicalJson, withholdHalf } from '@countersign/protocol'
 import { encodeReceiptCar } from '@countersign/receipt'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
+import { goldenVaults } from '../../../../packages/receipt/test/vaults.ts'
 import { issueGoldenV2 } from '../../../../packages/verify/test/issues.ts'
 import { createFakeNetwork } from '../../../../packages/verify/test/network.ts'
 import { toConfig } from '../../test/config.ts'
@@ -15,12 +16,16 @@ const bytes = new TextEncoder().encode(TEXT)
 const hex = `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}` as const
 const issue = await issueGoldenV2({ signing: { kind: 'message', content: { message: hex } } })
 const other = await issueGoldenV2({ signing: { kind: 'message' }, signedAt: new Date('2026-06-15T12:00:05Z') })
+const wallet = await issueGoldenV2(goldenVaults['wallet-address'])
+const vault = await issueGoldenV2(goldenVaults.address)
 const WarmWorker = createWarmWorker()
 
 /** Every request of the page. */
 const sent: string[] = []
 beforeEach(async () => {
   const network = createFakeNetwork(issue)
+  const ofWallet = createFakeNetwork(wallet)
+  for (const [cid, block] of ofWallet.blocks) network.blocks.set(cid, block)
   sent.length = 0
   vi.stubGlobal('fetch', (input: string | URL, init: RequestInit = {}) => {
     sent.push(`${String(input)} ${String(init.body ?? '')}`)
@@ -33,14 +38,17 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-async function ask(text: string) {
+const CONTENT = 'Show what was signed'
+const OWNER = 'Show the owner'
+
+async function ask(text: string, form = CONTENT) {
   await page.getByLabelText(/Or paste a proof link/).fill(text)
   await userEvent.keyboard('{Enter}')
-  await heading('Show what was signed').toBeVisible()
+  await heading(form).toBeVisible()
 }
 
-async function open(opening: unknown) {
-  await page.getByRole('heading', { name: 'Show what was signed' }).click()
+async function open(opening: unknown, form = CONTENT) {
+  await page.getByRole('heading', { name: form }).click()
   await page.getByLabelText('Or paste the opening').fill(JSON.stringify(opening))
   await page.getByRole('button', { name: 'Check the opening' }).click()
 }
@@ -115,5 +123,38 @@ describe('an off-chain signature', () => {
     await expect
       .element(page.getByRole('link', { name: 'Download the receipt with its blocks' }))
       .toHaveAttribute('download', `${issue.cid}.car`)
+  })
+})
+
+describe('an address on the page', () => {
+  const textOf = (selector: string) => document.querySelector(selector)?.textContent
+
+  test('has a sealed owner', async () => {
+    await ask(wallet.cid, OWNER)
+    await heading('The address of a wallet').toBeVisible()
+    expect(statusOf('opening')).toBe('skip')
+    expect(textOf('.signed')).toContain('Only its owner can show whose it is')
+    expect(textOf('.checks')).toContain('Owner: sealed.')
+    await expectAccessible()
+  })
+
+  test('with its opening shows the owner, and nothing of the opening leaves the page', async () => {
+    await ask(wallet.cid, OWNER)
+    await open(wallet.owner, OWNER)
+    await vi.waitFor(() => expect(statusOf('opening')).toBe('pass'))
+    const { salt, identity } = wallet.owner as OwnerOpening
+    const belongs = new RegExp(`0x[0-9a-fA-F]{40} belongs to ${identity.email} at ${identity.issuer}`)
+    expect(textOf('.signed')).toMatch(belongs)
+    expect(textOf('.checks')).toMatch(belongs)
+    for (const secret of [salt, identity.email]) expect(sent.join('\n')).not.toContain(secret)
+    await expectAccessible()
+  })
+
+  test('with the opening of another address of this owner is not verified, and shows no owner', async () => {
+    await ask(wallet.cid, OWNER)
+    await open(vault.owner, OWNER)
+    await heading('Not verified').toBeVisible()
+    expect(statusOf('opening')).toBe('fail')
+    expect(textOf('.signed')).not.toContain('alice@example.com')
   })
 })

@@ -7,4 +7,4 @@ export {
   type SimulatedIssueOptions,
 } from './createReceiptSimulator.ts'
 export { createSimulatedLog, type SimulatedLog, type SimulatedLogOptions } from './createSimulatedLog.ts'
-export type { SimulatedApprovalRequest, SimulatedSigning } from './issueAttestation.ts'
+export { findRule, type SimulatedApprovalRequest, type SimulatedSigning } from './issueAttestation.ts'

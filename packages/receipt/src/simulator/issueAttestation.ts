@@ -5,7 +5,7 @@ import {
   type SimulatedReportOptions,
   type SimulatedRevocationOptions,
 } from '@countersign/attestation/simulator'
-import { type Policy, toPolicyBytes } from '@countersign/policy'
+import { checkPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
 import {
   type Approval,
   type AttestationReceiptV2,
@@ -24,6 +24,7 @@ import {
   hashContent,
   hashEnclaveConfig,
   hashLeaf,
+  hashOwner,
   hashSignedTransaction,
   hashSubject,
   hashTree,
@@ -33,6 +34,8 @@ import {
   type OffChainContent,
   type Opening,
   type OpeningContent,
+  type OwnerOpening,
+  pickContent,
   type Signed,
   type StatementV2,
   type TxMetadata,
@@ -42,6 +45,7 @@ import {
   toCanonicalJson,
   toHex,
   toPrefixedHex,
+  toSessionName,
 } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
@@ -83,7 +87,14 @@ export type SigningOptions = {
   isBeacon?: boolean
   settings?: Partial<EnclaveSettings>
   /** Signs as a vault with this policy, instead of the wallet. Doesn't check whether the policy allows it. */
-  vault?: { policy: Policy; approve?: (request: SimulatedApprovalRequest) => readonly Approval[] }
+  vault?: {
+    policy: Policy
+    approve?: (request: SimulatedApprovalRequest) => readonly Approval[]
+    /** The rule that the request names. By default one that allows the content, or the nearest. */
+    rule?: number
+  }
+  /** The browser's key, if the session has one. */
+  clientKey?: string
   /** Adds a log to the settings, and to the receipt the proof that the signature is in it. */
   log?: SimulatedLogOptions
   /** AMD's list, for the coordinator block. */
@@ -99,6 +110,8 @@ export type IssuedAttestation = {
   collateral: Uint8Array<ArrayBuffer>
   /** Only for off-chain kinds. */
   opening: Opening | undefined
+  /** Of an address. */
+  owner: OwnerOpening | undefined
 }
 
 /** A receipt of version 1 of the same service, and all values of its evidence except report data. */
@@ -110,6 +123,7 @@ export type SimulatedTwin = {
 }
 
 const AUTHORIZATION: Authorization = { chainId: 31337, address: `0x${'7e'.repeat(20)}`, nonce: 0 }
+const IDENTITY = { issuer: 'https://idp.example', subject: 'alice', email: 'alice@example.com' }
 const MESSAGE: MessageContent = { message: '0x68656c6c6f' }
 const TYPED_DATA: TypedData = {
   domain: { name: 'Example', version: '1', chainId: 31337, verifyingContract: `0x${'c5'.repeat(20)}` },
@@ -150,7 +164,7 @@ export function issueAttestation(
 
   const { walletKey, policy, approve } = openWallet(seed, options.vault)
   const publicKey = secp256k1.getPublicKey(walletKey, false)
-  const { signed, opening, approvals } = sign({
+  const { signed, request, opening, owner, approvals } = sign({
     seed,
     walletKey,
     signing,
@@ -171,6 +185,11 @@ export function issueAttestation(
     // Not `hashApprovals`, which rejects a list out of order. That is the verifier's task.
     approvals: approvals === undefined ? null : toHex(sha256(toCanonicalJson(approvals))),
     coordinatorKey: toHex(ed25519.getPublicKey(coordinatorSecret)),
+    rule:
+      request === undefined || options.vault === undefined
+        ? null
+        : (options.vault.rule ?? findRule(options.vault.policy, request)),
+    session: options.clientKey === undefined ? 'cookie' : toSessionName(options.clientKey),
     signedAt: signedAt.toISOString(),
   }
 
@@ -241,7 +260,30 @@ export function issueAttestation(
     blocks: { release, batch, coordinator, ...(policy && { policy }) },
     collateral,
     opening,
+    owner,
   }
+}
+
+type Signature = {
+  signed: Signed
+  /** For the rules of a vault. */
+  request?: Parameters<typeof findRule>[1]
+  opening?: Opening
+  owner?: OwnerOpening
+  approvals?: readonly Approval[] | undefined
+}
+
+/** The rule that a request would name: one that allows it, or the nearest. `transaction` may have other members. */
+export function findRule(policy: Policy, request: OffChainContent | { transaction: TxMetadata }): number {
+  const [source] = policy.time ?? []
+  const sample = source && { source, timeMs: Number.MAX_SAFE_INTEGER }
+  const verdict = checkPolicy(policy, 'kind' in request ? request : { ...toRequest(request.transaction), sample })
+  return (verdict.allowed ? verdict.rule : verdict.nearest) ?? 0
+}
+
+function toRequest({ chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas }: TxMetadata) {
+  const txMetadata = { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas }
+  return { kind: 'transaction', txMetadata } as const
 }
 
 type Approve = (kind: SimulatedApprovalRequest['kind'], digest: Uint8Array) => readonly Approval[] | undefined
@@ -268,11 +310,13 @@ function sign(input: {
   signedAt: Date
   policyHash: string | undefined
   approve: Approve
-}): { signed: Signed; opening?: Opening; approvals?: readonly Approval[] | undefined } {
+}): Signature {
   const { seed, walletKey, signing, txMetadata, signedAt, policyHash, approve } = input
   if (signing.kind === 'address') {
     const address = toAddress(secp256k1.getPublicKey(walletKey, false))
-    return { signed: { kind: 'address', subject: { address, policy: policyHash ?? null } } }
+    const owner: OwnerOpening = { salt: toHex(bytesOf(`${seed} owner salt ${address}`)), identity: IDENTITY }
+    const subject = { address, policy: policyHash ?? null, owner: toHex(hashOwner(owner)) }
+    return { signed: { kind: 'address', subject }, owner }
   }
   if (signing.kind === 'transaction') {
     const digest = hashUnsignedTransaction(txMetadata)
@@ -285,7 +329,8 @@ function sign(input: {
       signature: toPrefixedHex(signature),
       signedAt: signedAt.toISOString(),
     }
-    return { signed: { kind: 'transaction', subject }, approvals: approve('transaction', digest) }
+    const request = { transaction: txMetadata }
+    return { signed: { kind: 'transaction', subject }, request, approvals: approve('transaction', digest) }
   }
   if (signing.kind === 'authorization') {
     const authorization = { ...AUTHORIZATION, ...signing.authorization }
@@ -306,7 +351,7 @@ function sign(input: {
     },
   }
   const subject = { commitment: toHex(computeCommitment(opening)) }
-  return { signed: { kind: 'off-chain', subject }, opening, approvals }
+  return { signed: { kind: 'off-chain', subject }, request: pickContent(bare), opening, approvals }
 }
 
 function toContent({ kind, content }: Extract<SimulatedSigning, { content?: unknown }>, salt: string): OpeningContent {

@@ -1,10 +1,13 @@
 import {
+  type AddressSubject,
   computeCommitment,
   fromHex,
   hashContent,
+  hashOwner,
   kinds,
   type OpeningContent,
   parseOpening,
+  parseOwnerOpening,
   recoverPublicKey,
   type StatementV2,
   toAddress,
@@ -47,6 +50,20 @@ export async function checkOpening(
     ]
   })
   return shown
+}
+
+/** opening: whose address it is, if the owner shows it. */
+export async function checkOwner(
+  { run }: Transcript,
+  { address, owner }: AddressSubject,
+  opening: Uint8Array | undefined,
+): Promise<void> {
+  await run('opening', () => {
+    const parsed = parseOwnerOpening(needs(opening, 'the owner is sealed'))
+    failIf(toHex(hashOwner(parsed)) !== owner, 'The opening is of another owner or address, or was changed.')
+    const { issuer, subject, email } = parsed.identity
+    return [`${address} belongs to ${email ?? `subject ${JSON.stringify(subject)}`} at ${issuer}.`, undefined]
+  })
 }
 
 /** opening: given for a receipt without a commitment. */

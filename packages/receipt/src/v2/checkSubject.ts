@@ -15,7 +15,7 @@ import {
 } from '@countersign/protocol'
 import { checkTransaction } from '../check/checkTransaction.ts'
 import { failIf, type Transcript } from '../check/steps.ts'
-import { checkOpening, checkSignature, refuseOpening } from './checkOpening.ts'
+import { checkOpening, checkOwner, checkSignature, refuseOpening } from './checkOpening.ts'
 
 /**
  * opening → digest → signature → tx-hash → statement: the signed content, depending on its kind, and the enclave's statement about it.
@@ -32,7 +32,8 @@ export async function checkSubject(
   if (receipt.kind === 'off-chain') {
     content = await checkOpening(transcript, { commitment: receipt.subject.commitment, statement, opening })
   } else {
-    if (opening !== undefined) await refuseOpening(transcript)
+    if (receipt.kind === 'address') await checkOwner(transcript, receipt.subject, opening)
+    else if (opening !== undefined) await refuseOpening(transcript)
     if (receipt.kind === 'transaction') {
       await checkTransaction(transcript, { transaction: receipt.subject, publicKey: statement.publicKey })
     } else if (receipt.kind === 'authorization') {
@@ -58,8 +59,11 @@ export async function checkSubject(
     }
     for (const [what, said, stated] of pairs) failIf(said !== stated, `The statement has another ${what}.`)
     assertRuledAlike(receipt, content)
+    const isBound = statement.session !== 'cookie'
+    failIf(settings?.sessions === 'bound' && !isBound, 'The settings allow only sessions with a browser key.')
     const did = receipt.kind === 'address' ? 'is of this address' : 'signed'
-    return [`Key ${statement.keyId} ${did} at ${statement.signedAt}: ${receipt.kind}.`, undefined]
+    const by = isBound ? `The browser key ${statement.session} requested it` : 'A cookie session requested it'
+    return [`Key ${statement.keyId} ${did} at ${statement.signedAt}: ${receipt.kind}. ${by}.`, undefined]
   })
   return content
 }
@@ -72,6 +76,8 @@ function assertRuledAlike(
   const { statement } = signer
   failIf(statement.policy !== null && policy === undefined, 'The statement names a policy, but this receipt has none.')
   failIf(statement.policy === null && policy !== undefined, 'The receipt has a policy, but the statement names none.')
+  const isRuled = statement.policy !== null && kind !== 'address'
+  failIf(isRuled !== (statement.rule !== null), 'The statement must name a rule exactly if a vault signed.')
   const isApproved = [approvals, content?.approvals].some((list) => list !== undefined)
   failIf(statement.policy === null && isApproved, 'There are approvals, but the statement names no policy.')
   const isUnasked = statement.policy === null || kind === 'address'

@@ -4,6 +4,7 @@ import {
   computeCommitment,
   fromHex,
   type Opening,
+  type OwnerOpening,
   type TransactionSubject,
   toCanonicalJson,
   toHex,
@@ -24,7 +25,7 @@ import {
 } from '../../test/vaults.ts'
 import { createTranscript, vaultSteps } from '../check/steps.ts'
 import { toCid } from '../cid.ts'
-import type { SimulatedAttestation, SimulatedAttestationOptions } from '../simulator/index.ts'
+import { findRule, type SimulatedAttestation, type SimulatedAttestationOptions } from '../simulator/index.ts'
 import { encodeReceiptCar, parseReceiptCar } from './car.ts'
 import { checkVault } from './checkVault.ts'
 
@@ -57,10 +58,11 @@ async function runCheck(
   const digest = fromHex(receipt.subject.digestSigned.slice(2))
   const list = approve({ vaultAddress: statement.address, policyHash, kind: 'transaction', digest })
   const approvals = list.length === 0 ? undefined : list
+  const rule = findRule(policy, { transaction: receipt.subject })
   const stated = approvals === undefined ? null : toHex(sha256(toCanonicalJson(approvals)))
   const signer = {
     ...receipt.signer,
-    statement: { ...statement, policy: toHex(policyHash), approvals: stated },
+    statement: { ...statement, policy: toHex(policyHash), approvals: stated, rule },
   }
   const changed = { ...receipt, signer, approvals, policy: toCid(block), subject: { ...receipt.subject, ...subject } }
   const transcript = createTranscript()
@@ -214,11 +216,12 @@ describe('a rule that does not allow the signature', () => {
 
   test.each(kinds)('$kind, with a rule only for the other kind: needs the opening', async (signing) => {
     const policy = without(signing.kind)
-    const files = await issue({ signing, vault: { policy, approve: approveWith(policy) } })
+    const rule = policy.rules.findIndex(({ kind }) => kind !== 'transaction')
+    const files = await issue({ signing, vault: { policy, rule, approve: approveWith(policy) } })
     expect(failures(await check(files))).toEqual([])
     const result = await check(files, { opening: toCanonicalJson(files.opening) })
     expect(failures(result)).toEqual(['vault-rule'])
-    expect(detailOf(result, 'vault-rule')).toContain('No rule is for this kind of signature.')
+    expect(detailOf(result, 'vault-rule')).toContain('The rule is for another kind of signature.')
   })
 
   test.each(kinds)('$kind, without a rule for either: fails without an opening too', async (signing) => {
@@ -227,8 +230,75 @@ describe('a rule that does not allow the signature', () => {
     for (const shown of [{}, { opening: toCanonicalJson(files.opening) }]) {
       const result = await check(files, shown)
       expect([result.verdict, ...failures(result)]).toEqual(['failed', 'vault-rule'])
-      expect(detailOf(result, 'vault-rule')).toContain('No rule is for this kind of signature.')
     }
+  })
+})
+
+describe('the rule in the statement', () => {
+  test('is the only one that counts', async () => {
+    const approve = approveWith(approved)
+    const results = approved.rules.map(async (_, rule) =>
+      failures(await check(await issue({ vault: { policy: approved, approve, rule } }))),
+    )
+    const expected = approved.rules.map((_, rule) =>
+      rule === honest.receipt.signer.statement.rule ? [] : ['vault-rule'],
+    )
+    expect(await Promise.all(results)).toEqual(expected)
+    const beyond = await issue({ vault: { policy: approved, approve, rule: approved.rules.length } })
+    expect(failures(await check(beyond))).toEqual(['vault-rule'])
+  })
+
+  test('is there exactly if a vault signed', async () => {
+    const change = (files: typeof wallet, rule: number | null) => {
+      const { signer } = files.receipt
+      return check(withMembers(files, { signer: { ...signer, statement: { ...signer.statement, rule } } }))
+    }
+    expect(failures(await change(wallet, 0))[0]).toBe('statement')
+    expect(failures(await change(honest, null))[0]).toBe('statement')
+  })
+})
+
+describe('the session in the statement', () => {
+  const clientKey = `04${'ab'.repeat(64)}`
+  const settings = { sessions: 'bound' } as const
+
+  test.each([
+    ['a cookie under settings that allow any', {}, []],
+    ['a browser key', { clientKey }, []],
+    ['a browser key under settings that require one', { clientKey, settings }, []],
+    ['a cookie under settings that require a key', { settings }, ['statement']],
+  ])('%s', async (_, options, expected) => {
+    expect(failures(await check(await issue(options)))).toEqual(expected)
+  })
+})
+
+describe('the owner of an address', () => {
+  test('is sealed without an opening, and named with it', async () => {
+    const files = await issue({ signing: { kind: 'address' } })
+    const sealed = await check(files)
+    expect([sealed.verdict, statusOf(sealed, 'opening')]).toEqual(['mock', 'skip'])
+    const named = await check(files, { opening: toCanonicalJson(files.owner) })
+    expect([named.verdict, statusOf(named, 'opening')]).toEqual(['mock', 'pass'])
+    expect(detailOf(named, 'opening')).toContain('alice@example.com')
+  })
+
+  test.each([
+    ['issuer', { issuer: 'https://other.example' }],
+    ['subject', { subject: 'bob' }],
+    ['e-mail address', { email: 'bob@example.com' }],
+    ['missing e-mail address', { email: null }],
+  ])('fails with another %s', async (_, change) => {
+    const files = await issue({ signing: { kind: 'address' } })
+    const { salt, identity } = files.owner as OwnerOpening
+    const opening = toCanonicalJson({ salt, identity: { ...identity, ...change } })
+    expect(failures(await check(files, { opening }))).toEqual(['opening'])
+  })
+
+  test('fails with the opening of another address of the same person', async () => {
+    const files = await issue({ signing: { kind: 'address' } })
+    const vault = await issue({ signing: { kind: 'address' }, vault: { policy: approved } })
+    expect(vault.owner?.identity).toEqual(files.owner?.identity)
+    expect(failures(await check(files, { opening: toCanonicalJson(vault.owner) }))).toEqual(['opening'])
   })
 })
 

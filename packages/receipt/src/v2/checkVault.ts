@@ -65,12 +65,12 @@ export async function checkVault(
       rules.log !== null && !isSatisfied(rules.log, cosigners),
       'The policy requires a log with cosignatures of more of its witnesses.',
     )
-    const isForOffChain = rules.rules.some(({ kind }) => kind !== 'transaction')
+    const isForOffChain = rules.rules[statement.rule ?? -1]?.kind !== 'transaction'
     failIf(
       receipt.kind === 'off-chain' && !isForOffChain,
-      'The policy does not allow it. No rule is for this kind of signature.',
+      'The policy does not allow it. The rule is for transactions.',
     )
-    const found = checkPolicy(rules, toSigned(receipt, content).toRequest(rules))
+    const found = checkPolicy(rules, toSigned(receipt, content).toRequest(rules), statement.rule ?? undefined)
     if (!found.allowed)
       throw new StepFailure(`The policy does not allow it. ${describeRefusal(rules, found).join(' ')}`)
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]

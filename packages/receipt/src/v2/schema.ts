@@ -3,6 +3,7 @@ import {
   type BatchBlock,
   type CoordinatorBlock,
   fromHex,
+  MAX_RULES,
   ML_DSA_65_KEY_BYTES,
   ML_DSA_65_SIGNATURE_BYTES,
   parseSignature,
@@ -52,6 +53,12 @@ const statement = z.strictObject({
   policy: hex(32).nullable(),
   approvals: hex(32).nullable(),
   coordinatorKey: hex(32),
+  rule: z
+    .int()
+    .min(0)
+    .max(MAX_RULES - 1)
+    .nullable(),
+  session: z.union([z.literal('cookie'), z.literal('none'), hex(16)]),
   signedAt: time,
 })
 
@@ -75,7 +82,7 @@ const authorization = z.strictObject({
 
 const offChain = z.strictObject({ commitment: hex(32) })
 
-const address = z.strictObject({ address: ethereum(20), policy: hex(32).nullable() })
+const address = z.strictObject({ address: ethereum(20), policy: hex(32).nullable(), owner: hex(32) })
 
 /** A step checks their order and validity. */
 const approvals = toReadonly(
@@ -133,6 +140,7 @@ const settings = z.strictObject({
   ),
   log: logSetting.nullable(),
   implementations: toReadonly(z.array(ethereum(20))),
+  sessions: z.enum(['any', 'bound']),
 })
 
 /** The blocks of a receipt, each in its canonical form. */

@@ -4,10 +4,12 @@ import {
   type EndpointResponse,
   type Hex,
   hashAuthorization,
+  hashOwner,
   isTerminalProofStatus,
   type OffChainContent,
   type OffChainKind,
   type Opening,
+  type OwnerOpening,
   type ProofPayload,
   parseRequest,
   type SessionUser,
@@ -116,35 +118,37 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     return parsed.value
   }
 
-  /** The requested key and the hash of its approvals. Throws if the vault's rules don't allow the request. */
-  function findKey({ wallet: requested, approvals }: WalletUse, digest: Hex, content: PolicyRequest) {
+  /** The requested key, the vault's rule and the hash of its approvals. Throws if that rule doesn't allow the request. */
+  function findKey({ wallet: requested, rule, approvals }: WalletUse, digest: Hex, content: PolicyRequest) {
     if (requested !== undefined && requested !== address) {
       const vault = vaults.find(requested)
-      return { ...vault, approvals: assertVaultAllows(vault, { request: content, digest, approvals }) }
+      if (rule === undefined) throw invalidRequest('rule is missing')
+      return { ...vault, rule, approvals: assertVaultAllows(vault, { request: content, digest, rule, approvals }) }
     }
     if (approvals !== undefined) throw invalidRequest('approvals are for a vault')
+    if (rule !== undefined) throw invalidRequest('rule is for a vault')
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
-    return { ...own, approvals: null }
+    return { ...own, rule: null, approvals: null }
   }
 
   async function signDigest(request: Request) {
     const { digest, txMetadata, ...use } = await readSigning(request, (body) => {
-      const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', body, invalidBody)
-      return { ...parseTransaction(rest), ...parseWalletUse({ wallet, approvals }) }
+      const { digest, txMetadata, ...use } = parseRequest('POST /sign/digest', body, invalidBody)
+      return { ...parseTransaction({ digest, txMetadata }), ...parseWalletUse(use) }
     })
-    const { account, signer, approvals } = findKey(use, digest, { kind: 'transaction', txMetadata })
-    const signed = { digest, txMetadata, approvals, signature: await account.sign({ hash: digest }) }
+    const { account, signer, rule, approvals } = findKey(use, digest, { kind: 'transaction', txMetadata })
+    const signed = { digest, txMetadata, rule, approvals, signature: await account.sign({ hash: digest }) }
     const { signature, slug } = signings.addTransaction(signer, signed)
     return { signature, slug }
   }
 
   async function signOffChain(request: Request, kind: OffChainKind) {
     const { content, digest, ...use } = await readSigning(request, (body) => {
-      const { wallet, approvals, ...rest } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
+      const { wallet, rule, approvals, stamp: _, ...rest } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
       const content = { kind, content: rest } as OffChainContent
-      return { content, digest: hashOffChain(content), ...parseWalletUse({ wallet, approvals }) }
+      return { content, digest: hashOffChain(content), ...parseWalletUse({ wallet, rule, approvals }) }
     })
-    const { account, signer, approvals } = findKey(use, digest, content)
+    const { account, signer, rule, approvals } = findKey(use, digest, content)
     const signature = await account.sign({ hash: digest })
     const salt = (half: string) => filler(`${half} salt ${signings.all.length}`, 32)
     const opening: Opening = {
@@ -152,7 +156,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       signature: { salt: salt('signature'), signature },
     }
     const commitment = toHex(computeCommitment(opening))
-    const { slug } = signings.add(signer, { kind: 'off-chain', subject: { commitment } }, approvals)
+    const { slug } = signings.add(signer, { kind: 'off-chain', subject: { commitment } }, { rule, approvals })
     return { signature, slug, opening }
   }
 
@@ -160,8 +164,10 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     assertSession(request)
     assertEmptyBody(await readJsonBody(request))
     const { signer } = find()
-    const subject = { address: signer.address, policy: signer.policyHash }
-    return { slug: signings.add(signer, { kind: 'address', subject }).slug }
+    const identity = { issuer: 'https://issuer.example', subject: user.id, email: user.email }
+    const owner: OwnerOpening = { salt: filler(`owner salt ${signer.address}`, 32), identity }
+    const subject = { address: signer.address, policy: signer.policyHash, owner: toHex(hashOwner(owner)) }
+    return { slug: signings.add(signer, { kind: 'address', subject }).slug, owner }
   }
 
   async function signAuthorization(request: Request) {

@@ -107,12 +107,14 @@ export type TestReceiptV2Parameters = Pick<TestReceiptParameters, 'from' | 'publ
   /** The hashes of a vault's policy and of the approvals, if any. */
   policy: string | null
   approvals: string | null
+  /** The rule that allowed the signature, if a vault signed. */
+  rule: number | null
 }
 
 /** The same in the shape of version 2, for everything except transactions of the user's own wallet. */
 export function createTestReceiptV2(
   signed: Signed,
-  { from, publicKey, signedAt, sequence, policy, approvals }: TestReceiptV2Parameters,
+  { from, publicKey, signedAt, sequence, policy, approvals, rule }: TestReceiptV2Parameters,
 ): AttestationReceiptV2 {
   const subject = toHex(hashSubject(signed.subject))
   const entropy = {
@@ -138,6 +140,8 @@ export function createTestReceiptV2(
         policy,
         approvals,
         coordinatorKey: filler('coordinator key', 32),
+        rule,
+        session: 'cookie',
         signedAt,
       },
       inclusion: { leafIndex: 0, path: [] },

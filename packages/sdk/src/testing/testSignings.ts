@@ -49,19 +49,16 @@ type TestSigning = SignedContent & {
   onchainBlockNumber: number | null
 }
 
-type SignedTransaction = {
-  digest: Hex
-  txMetadata: TxMetadata
-  signature: Hex
-  /** The approvals' hash, if a vault signed with some. */
-  approvals: string | null
-}
+/** What allowed a vault to sign: the rule, and the hash of its approvals, if any. */
+type Permission = { rule: number | null; approvals: string | null }
+
+type SignedTransaction = Permission & { digest: Hex; txMetadata: TxMetadata; signature: Hex }
 
 export type TestSignings = {
   /** One for each transaction, even if added again. */
   addTransaction(signer: TestSigner, signed: SignedTransaction): TestSigning
   /** One for each authorization, address or off-chain signature. Each off-chain signature has its own commitment. */
-  add(signer: TestSigner, signed: Exclude<Signed, { kind: 'transaction' }>, approvals?: string | null): TestSigning
+  add(signer: TestSigner, signed: Exclude<Signed, { kind: 'transaction' }>, permission?: Permission): TestSigning
   /** In the order in which they were added. */
   readonly all: readonly TestSigning[]
   find(slug: string): TestSigning | undefined
@@ -119,7 +116,7 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
   }
 
   return {
-    addTransaction(signer, { digest, txMetadata, signature, approvals }) {
+    addTransaction(signer, { digest, txMetadata, signature, ...permission }) {
       const { address: from, publicKey, policyHash: policy } = signer
       const txHash = keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2))))
       const toReceipt: SignedContent['toReceipt'] = (parameters) => {
@@ -128,13 +125,13 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
         }
         const { signedAt } = parameters
         const subject = { ...txMetadata, txHash, from, digestSigned: digest, signature, signedAt }
-        const receipt = { from, publicKey, policy, approvals, ...parameters }
+        const receipt = { from, publicKey, policy, ...permission, ...parameters }
         return createTestReceiptV2({ kind: 'transaction', subject }, receipt)
       }
       const summary = toSignedSummary({ kind: 'transaction', subject: parseTxMetadata(txMetadata) })
       return findOrAdd({ signer, summary, txHash, chainId: txMetadata.chainId, signature, toReceipt })
     },
-    add(signer, signed, approvals = null) {
+    add(signer, signed, permission = { rule: null, approvals: null }) {
       const { address: from, publicKey, policyHash: policy } = signer
       const { chainId, signature } = hasSignature(signed) ? signed.subject : ({ chainId: 0, signature: '0x' } as const)
       return findOrAdd({
@@ -143,7 +140,8 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
         txHash: toEventHash(signed),
         chainId,
         signature,
-        toReceipt: (parameters) => createTestReceiptV2(signed, { from, publicKey, policy, approvals, ...parameters }),
+        toReceipt: (parameters) =>
+          createTestReceiptV2(signed, { from, publicKey, policy, ...permission, ...parameters }),
       })
     },
     all: signings,

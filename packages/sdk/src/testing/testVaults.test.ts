@@ -65,9 +65,11 @@ describe('the test service returns the service’s errors', () => {
 
   test.each<[string, object, number, string]>([
     ['approvals without a vault', { approvals: [] }, 400, 'invalid_request'],
+    ['a rule without a vault', { rule: 0 }, 400, 'invalid_request'],
     ['a wallet that is not an address', { wallet: '0x12' }, 400, 'invalid_request'],
     ['invalid approvals', { wallet: alice, approvals: [{}] }, 400, 'invalid_request'],
     ['an unknown vault', { wallet: alice }, 404, 'vault_not_found'],
+    ['an unknown vault, with a rule', { wallet: alice, rule: 0 }, 404, 'vault_not_found'],
   ])('POST /sign/digest: %s', async (_name, use, status, code) => {
     expect(await post('/sign/digest', { ...toBody(txMetadata), ...use })).toMatchObject({ status, code })
   })
@@ -75,11 +77,11 @@ describe('the test service returns the service’s errors', () => {
   test('rejects what the rules forbid with the service’s message, and signs the rest with the vault’s key', async () => {
     const { address: wallet } = await create()
     const above = { ...txMetadata, value: String(10n ** 18n) }
-    const refused = await post('/sign/digest', { ...toBody(above), wallet })
+    const refused = await post('/sign/digest', { ...toBody(above), wallet, rule: 0 })
     expect(refused).toMatchObject({ status: 403, code: 'policy_refused' })
     expect(refused.detail).toContain('above the limit')
-    expect((await post('/sign/digest', { ...toBody(txMetadata), wallet })).status).toBe(200)
-    const message = await post('/sign/message', { message: '0x12', wallet })
+    expect((await post('/sign/digest', { ...toBody(txMetadata), wallet, rule: 0 })).status).toBe(200)
+    const message = await post('/sign/message', { message: '0x12', wallet, rule: 0 })
     expect(message).toMatchObject({ status: 403, code: 'policy_refused' })
     service.advanceProof(service.proofs[0]?.slug ?? '')
     expect(service.proofs).toMatchObject([
@@ -87,7 +89,26 @@ describe('the test service returns the service’s errors', () => {
     ])
   })
 
-  test('accepts the user’s own wallet by its address, but without approvals', async () => {
+  test('a vault’s request needs a rule, and no other rule is checked', async () => {
+    const rules = [rule, { ...rule, to: 'any', maxValueWei: String(10n ** 18n) }] as const
+    const { address: wallet } = await create(createPolicy({ ...policy, rules }))
+    const toOther = toBody({ ...txMetadata, to: `0x${'b0'.repeat(20)}` })
+    const ask = (use: object) => post('/sign/digest', { ...toOther, wallet, ...use })
+    expect(await ask({})).toMatchObject({ status: 400, code: 'invalid_request', detail: 'rule is missing' })
+    for (const invalid of [-1, 0.5, 255, '1', null]) {
+      expect(await ask({ rule: invalid })).toMatchObject({ status: 400, code: 'invalid_request' })
+    }
+    const unknown = await ask({ rule: 2 })
+    expect(unknown).toMatchObject({ status: 403, code: 'policy_refused' })
+    expect(unknown.detail).toBe('The vault has no rule with this number.')
+    const results = [await ask({ rule: 0 }), await ask({ rule: 1 })]
+    expect(results.map(({ status }) => status).toSorted()).toEqual([200, 403])
+    const allowed = results.findIndex(({ status }) => status === 200)
+    service.advanceProof(service.proofs[0]?.slug ?? '')
+    expect(service.proofs).toMatchObject([{ receipt: { signer: { statement: { rule: allowed, session: 'cookie' } } } }])
+  })
+
+  test('accepts the user’s own wallet by its address, but without approvals or rule', async () => {
     const { address: wallet } = service.wallet
     expect((await post('/sign/digest', { ...toBody(txMetadata), wallet })).status).toBe(200)
     const approval = {
@@ -99,6 +120,8 @@ describe('the test service returns the service’s errors', () => {
     }
     const refused = await post('/sign/digest', { ...toBody(txMetadata), wallet, approvals: [approval] })
     expect(refused).toMatchObject({ status: 400, code: 'invalid_request', detail: 'approvals are for a vault' })
+    const ruled = await post('/sign/digest', { ...toBody(txMetadata), wallet, rule: 0 })
+    expect(ruled).toMatchObject({ status: 400, code: 'invalid_request', detail: 'rule is for a vault' })
   })
 
   test('rejects creating, listing and attesting without a session', async () => {

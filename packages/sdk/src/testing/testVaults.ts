@@ -80,7 +80,12 @@ function readPolicy(value: unknown): Uint8Array {
   }
 }
 
-export type VaultSignRequest = { request: PolicyRequest; digest: Hex; approvals: readonly Approval[] | undefined }
+export type VaultSignRequest = {
+  request: PolicyRequest
+  digest: Hex
+  rule: number
+  approvals: readonly Approval[] | undefined
+}
 
 /**
  * Decides like the enclave, with the same code. Takes the time from the sample. Throws `policy_refused`, `approvals_missing` and
@@ -88,13 +93,13 @@ export type VaultSignRequest = { request: PolicyRequest; digest: Hex; approvals:
  */
 export function assertVaultAllows(
   { info }: TestVault,
-  { request, digest, approvals = [] }: VaultSignRequest,
+  { request, digest, rule, approvals = [] }: VaultSignRequest,
 ): string | null {
   const policy = info.policy as Policy
   const [source] = policy.time ?? []
   const nowMs = Date.now()
   const isTimed = request.kind === 'transaction' && source !== undefined
-  const verdict = checkPolicy(policy, isTimed ? { ...request, sample: { source, timeMs: nowMs } } : request)
+  const verdict = checkPolicy(policy, isTimed ? { ...request, sample: { source, timeMs: nowMs } } : request, rule)
   if (!verdict.allowed) {
     throw new ProblemFailure({ code: 'policy_refused', detail: describeRefusal(policy, verdict).join(' ') })
   }

@@ -33,12 +33,14 @@ describe('prepare', () => {
     expect(parsePrepared(JSON.parse(JSON.stringify(prepared)))).toEqual(prepared)
   })
 
-  test('returns how many approvals the rules require: none, one, two', async () => {
+  test('names the rule, and how many approvals it requires: none, one, two', async () => {
     const { client, vault } = started
     const small = await prepare(client, vault, { kind: 'transaction', to: alice, value: '0.1' })
     const large = await prepare(client, vault, { kind: 'transaction', to: alice, value: '0.11' })
     const message = await prepare(client, vault, { kind: 'message', message: 'I agree.' })
     expect([small.approvals, large.approvals, message.approvals]).toEqual([0, 1, 2])
+    for (const { rule, approvals } of [small, large, message])
+      expect(vault.policy.rules[rule]).toMatchObject({ approvals })
   })
 
   test.each<[string, PrepareRequest, RegExp]>([
@@ -97,6 +99,9 @@ describe('parsePrepared', () => {
     ['another digest', (value) => ({ ...value, digest: `0x${'ab'.repeat(32)}` })],
     ['another policy hash', (value) => ({ ...value, policyHash: 'ab'.repeat(32) })],
     ['weaker rules', (value) => ({ ...value, policy: { ...value.policy, rules: value.policy.rules.slice(0, 2) } })],
+    ['another rule', (value) => ({ ...value, rule: value.rule + 1 })],
+    ['a rule that the policy lacks', (value) => ({ ...value, rule: value.policy.rules.length })],
+    ['a rule as a text', (value) => ({ ...value, rule: String(value.rule) })],
     ['fewer approvals', (value) => ({ ...value, approvals: 0 })],
     ['approvals as a text', (value) => ({ ...value, approvals: '1' })],
   ])('rejects %s than the content implies with prepared_mismatch', async (_name, change) => {
@@ -106,6 +111,7 @@ describe('parsePrepared', () => {
   test.each<[string, (value: Prepared) => unknown]>([
     ['a member too many', (value) => ({ ...value, note: 'rent' })],
     ['a member too few', ({ expiresMs: _, ...value }) => value],
+    ['no rule', ({ rule: _, ...value }) => value],
     ['another version', (value) => ({ ...value, version: 2 })],
     ['an address in capitals', (value) => ({ ...value, address: value.address.toUpperCase() })],
     ['an invalid address', (value) => ({ ...value, address: '0x12' })],

@@ -29,12 +29,12 @@ import { toPolicyHash } from './vault.ts'
 export type VaultContent = { kind: 'transaction'; content: TxMetadata } | OffChainContent
 
 /**
- * How many approvals a policy requires. Throws `policy_refused` if no rule allows the content. Uses the enclave's code, except for the
- * time of a schedule, which only the service's sample decides.
+ * The rule that allows the content with the fewest approvals, and how many it requires. Throws `policy_refused` if no rule does. Uses the
+ * enclave's code, except for the time of a schedule, which only the service's sample decides.
  */
-export function checkRequest(policy: Policy, content: VaultContent): number {
+export function checkRequest(policy: Policy, content: VaultContent): { rule: number; approvals: number } {
   const verdict = checkPolicy(policy, toPolicyRequest(policy, content))
-  if (verdict.allowed) return verdict.approvals
+  if (verdict.allowed) return verdict
   const details = describeRefusal(policy, verdict).join(' ')
   throw createVaultError('policy_refused', 'the rules of the vault do not allow this', { details })
 }
@@ -64,7 +64,9 @@ export type Prepared = VaultContent & {
   policyHash: string
   /** The hash of `content`, which the vault signs. */
   digest: Hex
-  /** How many the policy requires. */
+  /** The index of the rule that allows it. The vault checks no other rule. */
+  rule: number
+  /** How many the rule requires. */
   approvals: number
   /** When its approvals expire, in milliseconds since 1970. */
   expiresMs: number
@@ -83,6 +85,7 @@ const MEMBERS = [
   'policyHash',
   'content',
   'digest',
+  'rule',
   'approvals',
   'expiresMs',
 ] as const
@@ -93,8 +96,9 @@ export function createPrepared(
   { address, policy, expiresMs }: Pick<Prepared, 'address' | 'policy' | 'expiresMs'>,
 ): Prepared {
   const digest = toDigest(content)
-  const approvals = checkRequest(policy, content)
-  return { version: 1, ...content, address, policy, policyHash: toPolicyHash(policy), digest, approvals, expiresMs }
+  const { rule, approvals } = checkRequest(policy, content)
+  const policyHash = toPolicyHash(policy)
+  return { version: 1, ...content, address, policy, policyHash, digest, rule, approvals, expiresMs }
 }
 
 /**
@@ -106,7 +110,7 @@ export function createPrepared(
  */
 export function parsePrepared(input: unknown): Prepared {
   const value = typeof input === 'string' ? parseText(input) : input
-  const { version, address, policy, policyHash, digest, approvals, expiresMs, ...content } = readMembers(
+  const { version, address, policy, policyHash, digest, rule, approvals, expiresMs, ...content } = readMembers(
     value,
     { required: MEMBERS },
     malformed,
@@ -118,7 +122,7 @@ export function parsePrepared(input: unknown): Prepared {
     assertPolicy(policy)
     return createPrepared(parseContent(content), { address, policy, expiresMs })
   })
-  for (const [name, claimed] of Object.entries({ policyHash, digest, approvals })) {
+  for (const [name, claimed] of Object.entries({ policyHash, digest, rule, approvals })) {
     if (prepared[name as 'digest'] !== claimed) throw mismatch(name)
   }
   return prepared

@@ -181,6 +181,20 @@ describe('signPrepared', () => {
     expect(countSigned()).toBe(before)
   })
 
+  test('rejects a prepared request with another rule before sending', async () => {
+    const before = countSigned()
+    for (const request of [large, message]) {
+      const prepared = await ask(request)
+      const approvals = [await approveWith(prepared, 0), await approveWith(prepared, 1)]
+      for (const [rule] of started.vault.policy.rules.entries()) {
+        if (rule === prepared.rule) continue
+        const error = await toFailure(signPrepared(started.client, { ...prepared, rule }, approvals))
+        expect(error).toMatchObject({ code: 'prepared_mismatch', details: expect.stringContaining('rule') })
+      }
+    }
+    expect(countSigned()).toBe(before)
+  })
+
   test('rejects an approval of another request', async () => {
     const [one, other] = [await ask(large), await ask({ ...large, value: '1.1' })]
     const error = await toFailure(signPrepared(started.client, other, [await approveWith(one, 0)]))

@@ -121,11 +121,11 @@ async function signOffChain(
   prepared: Exclude<Prepared, { kind: 'transaction' }>,
   approvals: readonly Approval[],
 ): Promise<SignOffChainResult> {
-  const { address: wallet, digest, kind, content } = prepared
+  const { address: wallet, rule, digest, kind, content } = prepared
   // Checks that the domain's chain is the client's or none.
   if (kind === 'typed-data') parseTypedData(content, client.config.chainId)
   const call = createCall(client.config.apiBaseUrl)
-  const body = { ...content, wallet, approvals } as never
+  const body = { ...content, wallet, rule, approvals } as never
   const answer = await call(`POST /sign/${kind}`, offChainAnswer, { body })
   const sent = { kind, digest, content, approvals } as OffChain & { approvals: readonly Approval[] }
   return verifyOffChain({ wallet: prepared, sent, answer })

@@ -81,7 +81,7 @@ describe('signAndSend with a vault', () => {
     globalThis.fetch = (input, init) => {
       if (!String(input).endsWith('/sign/digest')) return answer(input, init)
       // As a service that signs with the user's own wallet.
-      const { wallet: _, ...body } = JSON.parse(String(init?.body))
+      const { wallet: _wallet, rule: _rule, ...body } = JSON.parse(String(init?.body))
       return answer(input, { ...init, body: JSON.stringify(body) })
     }
     const error = await toFailure(signAndSend(client, { to: alice, value: 1n, wallet: vault }))

@@ -50,9 +50,10 @@ export class VaultClient extends ServiceClient {
       provisionWallet: getWallet,
 
       async signDigest({ digest, txMetadata }) {
-        const missing = checkRequest(policy, { kind: 'transaction', content: txMetadata }) - approvals.length
+        const { rule, approvals: required } = checkRequest(policy, { kind: 'transaction', content: txMetadata })
+        const missing = required - approvals.length
         if (missing > 0) throw approvalsMissing(missing)
-        const use = approvals.length === 0 ? { wallet } : { wallet, approvals }
+        const use = approvals.length === 0 ? { wallet, rule } : { wallet, rule, approvals }
         return client.api.signDigest({ digest, txMetadata, ...use })
       },
     }
@@ -74,7 +75,7 @@ export class VaultClient extends ServiceClient {
   }
 
   #reject({ digest: _, ...content }: OffChain): never {
-    throw approvalsMissing(checkRequest(this.#policy, content))
+    throw approvalsMissing(checkRequest(this.#policy, content).approvals)
   }
 }
 

@@ -1,5 +1,5 @@
 import { parsePolicy, VaultPolicyError } from '@countersign/policy'
-import { type Hex, toCanonicalJson } from '@countersign/protocol'
+import { type Hex, hashOwner, toCanonicalJson, toHex } from '@countersign/protocol'
 import { sha256 } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type StartedVault, startVault, toFailure, toPolicy } from '../../test/vaults/vaults.ts'
@@ -86,6 +86,17 @@ test('restores a vault by its rules and address, and rejects another address', a
 })
 
 test.each([
+  ['without an owner', {}],
+  ['with an owner without a salt', { owner: { identity: { issuer: 'i', subject: 's', email: null } } }],
+  ['with an owner without an identity', { owner: { salt: 'ab'.repeat(32) } }],
+])('rejects an attestation %s', async (_, changes) => {
+  const { client, vault } = started
+  tamper(({ slug }) => ({ slug, ...changes }))
+  expect((await toFailure(attestVault(client, vault))).code).toBe('response_invalid')
+  expect((await toFailure(attestWallet(client))).code).toBe('response_invalid')
+})
+
+test.each([
   ['policyHash', 'ab'.repeat(32)],
   ['policyCid', 'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'],
   ['address', '0x12'],
@@ -133,14 +144,18 @@ test('listVaults rejects without a session, but not with a vault error', async (
   expect(isVaultError(new Error('policy_refused'))).toBe(false)
 })
 
-test('attests an address under one slug, but not an unknown vault’s', async () => {
-  const { client, vault } = started
-  const { attestationSlug } = await attestVault(client, vault)
-  expect(await attestVault(client, vault)).toEqual({ attestationSlug })
+test('attests an address under one slug, with what opens its owner, but not an unknown vault’s', async () => {
+  const { client, service, vault } = started
+  const { attestationSlug, owner } = await attestVault(client, vault)
+  expect(await attestVault(client, vault)).toEqual({ attestationSlug, owner })
+  service.advanceProof(attestationSlug)
   const proof = await client.api.getProof(attestationSlug)
   expect(proof).toMatchObject({ kind: 'address', walletAddress: vault.address, chainId: 0 })
+  expect(proof.receipt).toMatchObject({ subject: { address: vault.address, owner: toHex(hashOwner(owner)) } })
   const own = await attestWallet(client)
   expect(own.attestationSlug).not.toBe(attestationSlug)
+  expect(own.owner.identity).toEqual(owner.identity)
+  expect(own.owner.salt).not.toBe(owner.salt)
   const error = await toFailure(attestVault(client, { address: `0x${'12'.repeat(20)}` }))
   expect(error).toMatchObject({ code: 'vault_not_found', status: 404 })
 })

@@ -1,5 +1,11 @@
 import { createPolicy, type Policy } from '@countersign/policy'
-import { slugResponse, type VaultInfo, vaultList } from '@countersign/protocol'
+import {
+  type AttestAddressResponse,
+  attestAddressResponse,
+  type OwnerOpening,
+  type VaultInfo,
+  vaultList,
+} from '@countersign/protocol'
 import { list, object } from '@countersign/protocol/schema'
 import { createCall } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
@@ -13,8 +19,8 @@ export type CreateVaultOptions = {
   address?: Vault['address'] | undefined
 }
 
-/** The slug of the address's proof, the same each time. */
-export type AttestAddressResult = { attestationSlug: string }
+/** The slug of the address's proof, and what shows its owner to the people you give it to. The same each time. */
+export type AttestAddressResult = { attestationSlug: string; owner: OwnerOpening }
 
 /**
  * The user's vaults, oldest first.
@@ -67,8 +73,7 @@ export async function attestVault(
   { address }: Pick<Vault, 'address'>,
 ): Promise<AttestAddressResult> {
   const call = createCall(config.apiBaseUrl)
-  const { slug } = await call('POST /vaults/:address/attest', slugResponse, {}, { address })
-  return { attestationSlug: slug }
+  return toAttestResult(await call('POST /vaults/:address/attest', attestAddressResponse, {}, { address }))
 }
 
 /**
@@ -78,6 +83,9 @@ export async function attestVault(
  * const { attestationSlug } = await attestWallet(client)
  */
 export async function attestWallet({ config }: Caller): Promise<AttestAddressResult> {
-  const { slug } = await createCall(config.apiBaseUrl)('POST /wallet/attest', slugResponse)
-  return { attestationSlug: slug }
+  return toAttestResult(await createCall(config.apiBaseUrl)('POST /wallet/attest', attestAddressResponse))
+}
+
+function toAttestResult({ slug: attestationSlug, owner }: AttestAddressResponse): AttestAddressResult {
+  return { attestationSlug, owner }
 }

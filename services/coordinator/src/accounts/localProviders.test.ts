@@ -23,7 +23,7 @@ function getProvider(id: 'one' | 'two', changes: Partial<Local> = {}) {
   const { issuer, clientId, clientSecret } = { ...locals[id], ...changes }
   const config = { id, issuer, clientId, clientSecret, name: id, icon: 'data:,' }
   const provider = createProviders([config], { publicUrl: API, clock: createFakeClock() }).get(id)
-  if (provider === undefined) throw new Error('no provider')
+  if (provider === undefined || 'direct' in provider) throw new Error('no provider')
   return provider
 }
 

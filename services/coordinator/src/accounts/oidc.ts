@@ -25,6 +25,11 @@ export type IdentityProvider = {
   }): Promise<ProviderUser | 'cancelled'>
 }
 
+/** A provider at which pages sign in themselves: the service has no client there, and opens sessions from ID tokens only. */
+export type DirectProvider = Pick<IdentityProvider, 'name' | 'icon'> & {
+  readonly direct: { readonly issuer: string; readonly clientId: string }
+}
+
 /** The user's claims from the provider. */
 type ProviderUser = {
   idToken: string

@@ -1,6 +1,12 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import type { Clock } from '../system.ts'
-import { createOidcProvider, type IdentityProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
+import {
+  createOidcProvider,
+  type DirectProvider,
+  type IdentityProvider,
+  type OidcProviderParameters,
+  type Prompt,
+} from './oidc.ts'
 
 /** The settings that differ for known issuers. All other providers use plain OpenID Connect. */
 export type Preset = Pick<OidcProviderParameters, 'scope' | 'responseMode'> & {
@@ -68,7 +74,8 @@ export type ProviderConfig = {
   id: string
   issuer: string
   clientId: string
-  clientSecret: string | AppleKey
+  /** Undefined if pages sign in at the provider themselves. */
+  clientSecret: string | AppleKey | undefined
   /** The `prompt` to send after a sign-out, so that the provider asks who signs in. Undefined: taken from its metadata. */
   prompt?: Prompt
   /** Shown to users. */
@@ -85,8 +92,10 @@ export function createProviders(
     clock,
     ...outside
   }: { publicUrl: string; clock: Clock } & Pick<OidcProviderParameters, 'fetch' | 'onUnavailable'>,
-): Map<string, IdentityProvider> {
-  const entries = providers.map(({ id, clientSecret, ...rest }) => {
+): Map<string, IdentityProvider | DirectProvider> {
+  const entries = providers.map(({ id, clientSecret, ...rest }): [string, IdentityProvider | DirectProvider] => {
+    const { name, icon, issuer, clientId } = rest
+    if (clientSecret === undefined) return [id, { name, icon, direct: { issuer, clientId } }]
     const { scope, responseMode } = getPreset(rest.issuer)
     const provider = createOidcProvider({
       ...rest,
@@ -98,7 +107,7 @@ export function createProviders(
       redirectUri: `${publicUrl}/auth/${id}/${responseMode === 'form_post' ? 'form' : 'callback'}`,
       allowInsecure: rest.issuer.startsWith('http:'),
     })
-    return [id, provider] as const
+    return [id, provider]
   })
   return new Map(entries)
 }

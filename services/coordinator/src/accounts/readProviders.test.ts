@@ -52,6 +52,43 @@ test('reads any number of providers, each named after its issuer', () => {
   ])
 })
 
+test('reads a provider at which pages sign in themselves, without a secret', () => {
+  const issuer = 'https://accounts.example'
+  const { providers, faults } = read({ ...settings('PAGE', { ISSUER: issuer, DIRECT: 'true', CLIENT_SECRET: '' }) })
+  expect(faults).toEqual([])
+  expect(providers).toMatchObject([{ id: 'page', issuer, clientId: 'client', clientSecret: undefined }])
+})
+
+test.each<[string, Record<string, string>, string]>([
+  ['a secret', { DIRECT: 'true' }, 'OIDC_PAGE_CLIENT_SECRET: expected none with OIDC_PAGE_DIRECT=true'],
+  [
+    'a file with a secret',
+    { DIRECT: 'true', CLIENT_SECRET: '', CLIENT_SECRET_FILE: 'secret' },
+    'OIDC_PAGE_CLIENT_SECRET_FILE: expected none with OIDC_PAGE_DIRECT=true',
+  ],
+  [
+    'the parts of Apple’s key',
+    { DIRECT: 'true', CLIENT_SECRET: '', ISSUER: 'https://appleid.apple.com', TEAM_ID: 'team' },
+    'OIDC_PAGE_TEAM_ID: expected none with OIDC_PAGE_DIRECT=true',
+  ],
+])('rejects %s of a provider at which pages sign in themselves', (_, more, fault) => {
+  expect(read(settings('PAGE', { ISSUER: 'https://accounts.example', ...more })).faults).toContain(fault)
+})
+
+test('rejects DIRECT that is neither true nor false, and a missing secret without it', () => {
+  const issuer = { ISSUER: 'https://accounts.example' }
+  expect(read(settings('PAGE', { ...issuer, DIRECT: 'yes', CLIENT_SECRET: '' })).faults.join()).toContain(
+    'OIDC_PAGE_DIRECT',
+  )
+  expect(read(settings('PAGE', { ...issuer, DIRECT: 'false', CLIENT_SECRET: '' })).faults.join()).toContain(
+    'OIDC_PAGE_CLIENT_SECRET',
+  )
+})
+
+test.each(['ME', 'LOGOUT', 'SESSION', 'SESSIONS'])('rejects the id %s, whose path has another meaning', (id) => {
+  expect(read(settings(id, { ISSUER: 'https://accounts.example' })).faults).not.toEqual([])
+})
+
 test('names a provider after its issuer, not its id: google at another issuer is not called Google', () => {
   const { providers } = read(settings('GOOGLE', { ISSUER: 'http://localhost:9090' }))
   expect(providers[0]?.name).toBe('localhost:9090')

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
 import { isSafeUrl } from '@countersign/protocol'
-import { type Env, type Fault, readSecret } from '@countersign/service'
+import { type Env, type Fault, readBoolean, readSecret } from '@countersign/service'
 import { defaultIssuers, getPreset, type Preset, type ProviderConfig, parseAppleKey } from './providers.ts'
 
-const PARTS = ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET', 'CLIENT_SECRET_FILE', 'NAME', 'PROMPT', 'ICON_FILE']
+const PARTS = ['ISSUER', 'CLIENT_ID', 'DIRECT', 'CLIENT_SECRET', 'CLIENT_SECRET_FILE', 'NAME', 'PROMPT', 'ICON_FILE']
 /** For providers whose client secret is derived from a key. */
 const KEY_PARTS = ['TEAM_ID', 'KEY_ID', 'PRIVATE_KEY', 'PRIVATE_KEY_FILE']
 const NAME = new RegExp(`^OIDC_([A-Z0-9]+)_(?:${[...PARTS, ...KEY_PARTS].join('|')})$`)
 /** Paths under `/auth` with another meaning. */
-const RESERVED = ['ME', 'LOGOUT']
+const RESERVED = ['ME', 'LOGOUT', 'SESSION', 'SESSIONS']
 const PROMPTS = ['select_account', 'login', 'off'] as const
 const MAX_ICON_LENGTH = 16_384
 
@@ -71,6 +71,11 @@ function readProvider(id: string, settings: Settings): ProviderConfig {
 /** A secret, or for Apple the key that creates one. */
 function readClientSecret(settings: Settings, { hasKey = false }: Preset): ProviderConfig['clientSecret'] {
   const { env, name, get, readFile, fault } = settings
+  if (readBoolean(env, name('DIRECT'), fault)) {
+    const secrets = ['CLIENT_SECRET', 'CLIENT_SECRET_FILE', ...KEY_PARTS].filter((part) => get(part) !== '')
+    for (const part of secrets) fault(name(part), `expected none with ${name('DIRECT')}=true`)
+    return undefined
+  }
   const clientSecret = readSecret(env, name('CLIENT_SECRET'), readFile, fault)
   const given = KEY_PARTS.filter((part) => Object.hasOwn(env, name(part)) && get(part) !== '')
   if (!hasKey || given.length === 0) {

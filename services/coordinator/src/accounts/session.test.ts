@@ -9,6 +9,8 @@ const SID = '11'.repeat(32)
 const signer = {
   userId: 'user',
   grant: 'grant',
+  isBound: false,
+  owner: { salt: '', identity: { issuer: '', subject: '', email: null } },
   keyId: '22'.repeat(16),
   address: `0x${'33'.repeat(20)}`,
   walletId: 'wallet',

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
-import type { EndpointResponse } from '@countersign/protocol'
+import type { EndpointRequest, EndpointResponse } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import { createGatherer } from '../store/gather.ts'
 import type { Store } from '../store/openStore.ts'
-import type { Session } from '../store/sessions.ts'
+import type { ListedSession, Session } from '../store/sessions.ts'
 import type { FoundSigner, Signer, SignerQuery } from '../store/signers.ts'
 import type { User } from '../store/users.ts'
 import type { Clock } from '../system.ts'
@@ -36,13 +36,66 @@ function sessionExpired() {
   return new CoordinatorError('session_expired', 'the session has expired')
 }
 
-/** `POST /auth/logout`. Deletes the session, so that all copies of its cookie become invalid. */
+type LogoutDeps = { store: Pick<Store, 'deleteSession' | 'deleteSessions' | 'listSessions'> } & ListSessionsDeps
+
+/**
+ * `POST /auth/logout`. Deletes this session, another one of the user, or all of them, so that all copies of their secrets become invalid.
+ * Returns whether this session has ended.
+ */
 export async function logout(
-  deps: { store: Pick<Store, 'deleteSession'> },
-  { session }: Pick<SignedIn, 'session'>,
-): Promise<EndpointResponse<'POST /auth/logout'>> {
-  await deps.store.deleteSession(session.sidHash)
-  return { ok: true }
+  deps: LogoutDeps,
+  { session, user }: Pick<SignedIn, 'session' | 'user'>,
+  { session: id, all }: EndpointRequest<'POST /auth/logout'>,
+): Promise<boolean> {
+  if (all) await deps.store.deleteSessions(user.id)
+  const isThis = id === undefined || id === toSessionId(session)
+  if (all || isThis) {
+    await deps.store.deleteSession(session.sidHash)
+    return true
+  }
+  const open = await findOpen(deps, user.id)
+  const other = open.find((one) => toSessionId(one) === id)
+  if (other !== undefined) await deps.store.deleteSession(other.sidHash)
+  return false
+}
+
+type ListSessionsDeps = { store: Pick<Store, 'listSessions'>; clock: Clock; sessionIdleMs: number }
+
+function findOpen({ store, clock, sessionIdleMs: idleMs }: ListSessionsDeps, userId: string): Promise<ListedSession[]> {
+  return store.listSessions({ userId, now: clock.now(), idleMs })
+}
+
+/** `GET /auth/sessions`. */
+export async function listSessions(
+  deps: ListSessionsDeps,
+  { session, user }: Pick<SignedIn, 'session' | 'user'>,
+): Promise<EndpointResponse<'GET /auth/sessions'>> {
+  const sessions = await findOpen(deps, user.id)
+  return {
+    sessions: sessions.map((one) => ({
+      id: toSessionId(one),
+      ...describeSession(one),
+      lastSeenAt: new Date(one.lastSeenAt).toISOString(),
+      isCurrent: one.sidHash === session.sidHash,
+    })),
+  }
+}
+
+/** `GET /auth/session`. */
+export function toSessionInfo(session: Session, clock: Clock): EndpointResponse<'GET /auth/session'> {
+  const { clientKey = null } = session
+  return { ...describeSession(session), clientKey, time: new Date(clock.now()).toISOString() }
+}
+
+/** Names a session for its user. Nobody can use it. */
+const toSessionId = ({ sidHash }: Pick<Session, 'sidHash'>) => sidHash.slice(0, 16)
+
+function describeSession({ clientKey, createdAt, expiresAt }: Pick<Session, 'clientKey' | 'createdAt' | 'expiresAt'>) {
+  return {
+    kind: clientKey === undefined ? ('cookie' as const) : ('bound' as const),
+    createdAt: new Date(createdAt).toISOString(),
+    expiresAt: new Date(expiresAt).toISOString(),
+  }
 }
 
 export type SignerFinder = {

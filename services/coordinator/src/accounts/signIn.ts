@@ -1,12 +1,19 @@
 import { hash } from 'node:crypto'
-import { MAX_RETURN_TO_LENGTH, preimages, toPreimage } from '@countersign/protocol'
+import {
+  type EndpointRequest,
+  type EndpointResponse,
+  hashLogin,
+  isPlainObject,
+  MAX_RETURN_TO_LENGTH,
+  type OpenSessionRequest,
+} from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { CoordinatorError, toPublicCode } from '../errors.ts'
+import { CoordinatorError, invalidAnswer, toPublicCode } from '../errors.ts'
 import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import type { Login } from '../store/logins.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Clock, Random } from '../system.ts'
-import type { IdentityProvider } from './oidc.ts'
+import type { DirectProvider, IdentityProvider } from './oidc.ts'
 import { hashSid } from './session.ts'
 import { type ProvisionWalletDeps, provisionWallet } from './wallet.ts'
 
@@ -14,8 +21,8 @@ import { type ProvisionWalletDeps, provisionWallet } from './wallet.ts'
 export const LOGIN_TTL_MS = 600_000
 
 /** The OpenID Connect nonce, which binds an ID token to the browser with the login secret. The enclave computes it, too. */
-function toLoginNonce(loginSecret: Uint8Array): string {
-  return hash('sha256', toPreimage(preimages.login, { loginSecret }), 'base64url')
+function toLoginNonce(loginSecret: Uint8Array, clientKey: string | undefined): string {
+  return Buffer.from(hashLogin({ loginSecret, clientKey })).toString('base64url')
 }
 
 /** The database stores only this hash of a state. */
@@ -35,6 +42,8 @@ type StartLoginParameters = {
   returnTo: string
   /** Whether the provider must ask for the account. */
   mustChoose: boolean
+  /** The browser's key, if the session is to have one. */
+  clientKey: string | undefined
 }
 
 /**
@@ -43,18 +52,19 @@ type StartLoginParameters = {
  */
 export async function startLogin(
   deps: StartLoginDeps,
-  { providerId, provider, returnTo, mustChoose }: StartLoginParameters,
+  { providerId, provider, returnTo, mustChoose, clientKey }: StartLoginParameters,
 ): Promise<{ id: string; loginSecret: string; location: URL }> {
   const loginSecret = deps.random(32)
   const state = Buffer.from(deps.random(32)).toString('base64url')
   const codeVerifier = Buffer.from(deps.random(32)).toString('base64url')
-  const nonce = toLoginNonce(loginSecret)
+  const nonce = toLoginNonce(loginSecret, clientKey)
   const stateHash = hashState(state)
   const id = toLoginId(stateHash)
   // Runs before the login is stored, so an unreachable provider leaves no rows.
   const location = await provider.start({ state, nonce, codeVerifier, mustChoose })
   const expiresAt = deps.clock.now() + LOGIN_TTL_MS
-  await deps.store.createLogin({ id, provider: providerId, stateHash, codeVerifier, nonce, returnTo, expiresAt })
+  const login = { id, provider: providerId, stateHash, codeVerifier, nonce, clientKey, returnTo, expiresAt }
+  await deps.store.createLogin(login)
   return { id, loginSecret: Buffer.from(loginSecret).toString('hex'), location }
 }
 
@@ -101,23 +111,78 @@ export async function finishLogin(
 ): Promise<FinishLoginReturnType> {
   const { provider, callbackUrl, state, loginSecret, earlierSid } = parameters
   const login = await consumeLogin(deps, parameters)
-  const { codeVerifier, nonce } = login
+  const { codeVerifier, nonce, clientKey } = login
   const returnTo = checkReturnTo(deps.allowedOrigins, login)
   parameters.onReturnTo(returnTo)
   const answer = await provider.finish({ callbackUrl, state, nonce, codeVerifier })
   if (answer === 'cancelled') return { cookie: undefined, returnTo: addOutcome(returnTo, 'cancelled') }
   const { idToken, issuer, subject, email, name } = answer
   if (email === '') throw new CoordinatorError('oauth_exchange_failed', 'the provider gave no e-mail address')
-  const { sid, grant, keyId, address, expiresAt } = await deps.enclave.openSession({ idToken, loginSecret })
+  const opened = await openSession(deps, {
+    token: { idToken, loginSecret, ...(clientKey !== undefined && { clientKey }) },
+    claims: { issuer, subject, email, name },
+    earlierSid,
+    requestId: parameters.requestId,
+  })
+  return { cookie: opened, returnTo }
+}
 
+type DirectLoginParameters = {
+  provider: DirectProvider
+  token: EndpointRequest<'POST /auth/:provider/token'>
+  requestId: string
+}
+
+/** `POST /auth/:provider/token`: opens a session from an ID token that a page got itself. The enclave verifies the token. */
+export async function finishDirectLogin(
+  deps: FinishLoginDeps,
+  { provider, token, requestId }: DirectLoginParameters,
+): Promise<EndpointResponse<'POST /auth/:provider/token'>> {
+  const { sub: subject, iss: issuer, email, name } = readClaims(token.idToken)
+  const hasTexts = typeof subject === 'string' && typeof email === 'string' && email !== ''
+  if (!hasTexts || issuer !== provider.direct.issuer)
+    throw new CoordinatorError('oauth_exchange_failed', 'the ID token lacks a claim, or is of another issuer')
+  const claims = { issuer, subject, email, name: typeof name === 'string' ? name : null }
+  const { sid, ttlMs } = await openSession(deps, { token, claims, earlierSid: undefined, requestId })
+  return { secret: sid, expiresAt: new Date(deps.clock.now() + ttlMs).toISOString() }
+}
+
+/** The claims of a token that nobody has verified yet. */
+function readClaims(idToken: string): Record<string, unknown> {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())
+    if (isPlainObject(claims)) return claims
+  } catch {
+    // Not JSON.
+  }
+  throw new CoordinatorError('oauth_exchange_failed', 'the ID token is malformed')
+}
+
+type OpenSessionParameters = {
+  token: OpenSessionRequest
+  claims: { issuer: string; subject: string; email: string; name: string | null }
+  earlierSid: string | undefined
+  requestId: string
+}
+
+/** Has the enclave open a session, and stores it with the user and their wallet. */
+async function openSession(
+  deps: FinishLoginDeps,
+  { token, claims, earlierSid, requestId }: OpenSessionParameters,
+): Promise<{ sid: string; ttlMs: number }> {
+  const { sid, grant, keyId, address, owner, expiresAt } = await deps.enclave.openSession(token)
+  const { issuer, subject } = owner.identity
+  if (issuer !== claims.issuer || subject !== claims.subject) throw invalidAnswer('openSession')
   const now = deps.clock.now()
-  const user = await deps.store.upsertUser({ issuer, subject, email, name, kmsKeyId: keyId, now })
+  const user = await deps.store.upsertUser({ ...claims, kmsKeyId: keyId, now })
   // Without its grant, a session could not be used.
   const expiresAtMs = Math.min(now + deps.sessionTtlMs, Date.parse(expiresAt))
   const session = {
     sidHash: hashSid(sid),
     userId: user.id,
     grant,
+    clientKey: token.clientKey,
+    owner,
     keyId,
     address,
     createdAt: now,
@@ -130,13 +195,9 @@ export async function finishLogin(
     await provisionWallet(deps, { user, session })
   } catch (error) {
     // The sign-in succeeds anyway. The SDK creates the wallet when it finds none.
-    deps.log.warn({
-      msg: 'Could not create a wallet at sign-in',
-      requestId: parameters.requestId,
-      code: toPublicCode(error),
-    })
+    deps.log.warn({ msg: 'Could not create a wallet at sign-in', requestId, code: toPublicCode(error) })
   }
-  return { cookie: { sid, ttlMs: expiresAtMs - now }, returnTo }
+  return { sid, ttlMs: expiresAtMs - now }
 }
 
 async function consumeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameters): Promise<Login> {
@@ -146,7 +207,7 @@ async function consumeLogin(deps: FinishLoginDeps, parameters: FinishLoginParame
   const login = await deps.store.consumeLogin({ id: toLoginId(stateHash), stateHash, now })
   // The callback must come from the provider and the browser that started the sign-in.
   const isOurs = login?.provider === providerId && login.stateHash === stateHash
-  if (!isOurs || login.nonce !== toLoginNonce(Buffer.from(loginSecret, 'hex'))) throw stateInvalid()
+  if (!isOurs || login.nonce !== toLoginNonce(Buffer.from(loginSecret, 'hex'), login.clientKey)) throw stateInvalid()
   return login
 }
 

@@ -13,6 +13,7 @@ import {
   type EntropySetting,
   fromHex,
   type Hex,
+  type OwnerOpening,
   ServiceError,
   toAddress,
   toCanonicalJson,
@@ -68,7 +69,15 @@ export async function createVault(
     // Checked after the address, because a policy may name many time sources. A caller without the address can't make the service check them.
     toPolicy(value, { isNew: false })
   }
-  const parameters = { userId, ...key, policy, limit: isKnown ? null : MAX_VAULTS, now: deps.clock.now() }
+  const { address: derived, kmsKeyId } = key
+  const parameters = {
+    userId,
+    address: derived,
+    kmsKeyId,
+    policy,
+    limit: isKnown ? null : MAX_VAULTS,
+    now: deps.clock.now(),
+  }
   const vault = await waitUntilPinned(deps, await deps.store.createVault(parameters))
   // `vault` now comes from the database.
   assertDerived(vault, key)
@@ -231,17 +240,32 @@ type DeriveVaultKeyParameters = {
   isKnown: boolean
 }
 
+type FindVaultOwnerParameters = Pick<DeriveVaultKeyParameters, 'sid' | 'grant' | 'policy'> & {
+  address: Hex
+  keyId: string
+}
+
 /** Derives the vault's key for the session's user. Throws `invalid_policy` if the enclave rejects a new vault with this policy. */
 async function deriveVaultKey(
   enclave: Pick<KeyEnclave, 'deriveVault'>,
   { sid, grant, policy, isKnown }: DeriveVaultKeyParameters,
-): Promise<VaultKey> {
+): Promise<VaultKey & { owner: OwnerOpening }> {
   const derived = await enclave.deriveVault({ sid, grant, policy: policy.text, ...(isKnown && { isKnown }) })
-  const { address, keyId: kmsKeyId } = derived
+  const { address, keyId: kmsKeyId, owner } = derived
   if (derived.policy !== policy.hash || toAddress(fromHex(derived.publicKey)) !== address) {
     throw invalidAnswer('vault')
   }
-  return { address, kmsKeyId }
+  return { address, kmsKeyId, owner }
+}
+
+/** Opens the owner commitment of a vault's address. Throws `key_binding_mismatch`. */
+export async function findVaultOwner(
+  enclave: Pick<KeyEnclave, 'deriveVault'>,
+  { sid, grant, policy, address, keyId: kmsKeyId }: FindVaultOwnerParameters,
+): Promise<OwnerOpening> {
+  const key = await deriveVaultKey(enclave, { sid, grant, policy, isKnown: true })
+  assertDerived({ address, kmsKeyId }, key)
+  return key.owner
 }
 
 /** Users pay to a vault's address, so the stored address must equal the derived one. Throws `key_binding_mismatch`. */

@@ -3,10 +3,12 @@ import {
   endpoints,
   logInfo,
   loginProvider,
+  ownerOpening,
   policy,
   policyRefusal,
   problem,
   shownOpening,
+  stamp,
   txMetadata,
   typedData,
   typedDataMember,
@@ -26,7 +28,9 @@ const ofWallet: SchemaWords = {
   wallet: words(
     'Address of the wallet that signs: the user’s wallet or one of their vaults. Default: the user’s wallet.',
   ),
+  rule: words('Required for a vault: the index of the rule that is to allow this. No other rule is checked.'),
   approvals: words('Passkey approvals, if the vault’s rule requires them.'),
+  stamp: words('Signature of the browser’s key over this request. Required if the session has a key.'),
 }
 const ofSignature: SchemaWords = { signature: words('r ‖ s ‖ v, with low s and v = 27 or 28.') }
 const ofTypedData: SchemaWords = {
@@ -59,6 +63,11 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     { id: { description: 'Sign in at `/auth/<id>`.', example: 'google' }, name: { example: 'Google' } },
   ],
   SessionUser: [endpoints['GET /auth/me'].response, { id: { format: 'uuid' } }],
+  TokenRequest: [endpoints['POST /auth/:provider/token'].request],
+  TokenSession: [endpoints['POST /auth/:provider/token'].response],
+  SessionInfo: [endpoints['GET /auth/session'].response, { time: words('The service’s clock.') }],
+  SessionList: [endpoints['GET /auth/sessions'].response, { 'sessions[].id': words('For `POST /auth/logout`.') }],
+  LogoutRequest: [endpoints['POST /auth/logout'].request],
   Ok: [endpoints['POST /auth/logout'].response],
   Empty: [empty],
   WalletInfo: [
@@ -140,6 +149,9 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
       address: words('The contract to delegate to. The operator lists the allowed addresses.'),
     },
   ],
+  Stamp: [stamp, { signature: words('ECDSA P-256 with SHA-256, r ‖ s.') }],
+  OwnerOpening: [ownerOpening],
+  AttestRequest: [endpoints['POST /wallet/attest'].request],
   AttestResponse: [endpoints['POST /wallet/attest'].response],
   ProofPayload: [
     endpoints['GET /proof/:slug'].response,

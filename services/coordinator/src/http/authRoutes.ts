@@ -1,16 +1,18 @@
-import type { EndpointResponse, SessionUser } from '@countersign/protocol'
+import { type EndpointResponse, parseRequest, type SessionUser } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
-import type { IdentityProvider } from '../accounts/oidc.ts'
-import { getSession, logout } from '../accounts/session.ts'
+import { isClientKey } from '../accounts/clientKey.ts'
+import type { DirectProvider, IdentityProvider } from '../accounts/oidc.ts'
+import { getSession, listSessions, logout, toSessionInfo } from '../accounts/session.ts'
 import {
   type FinishLoginDeps,
+  finishDirectLogin,
   finishLogin,
   startLogin,
   stateInvalid,
   toReturnTo,
   toStateId,
 } from '../accounts/signIn.ts'
-import { CoordinatorError, type CoordinatorErrorCode, toPublicCode } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, invalidBody, invalidRequest, toPublicCode } from '../errors.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Random } from '../system.ts'
 import { toReason } from '../toReason.ts'
@@ -25,20 +27,21 @@ import {
   listLoginCookies,
   readLoginCookie,
   readSessionCookie,
+  readSessionSecret,
   toLoginCookieName,
   writeChoiceCookie,
   writeLoginCookie,
   writeSessionCookie,
 } from './cookies.ts'
 import { type Limiters, limit } from './limiters.ts'
-import { assertEmptyBody, readFormBody, readJsonBody } from './readBody.ts'
+import { readFormBody, readJsonBody, readOptionalBody } from './readBody.ts'
 import type { Handlers } from './router.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type AuthRoutesDeps = FinishLoginDeps & {
-  store: Pick<Store, 'createLogin' | 'findSession' | 'deleteSession'>
+  store: Pick<Store, 'createLogin' | 'findSession' | 'listSessions' | 'deleteSession' | 'deleteSessions'>
   /** By the id in `/auth/:provider`. */
-  providers: ReadonlyMap<string, IdentityProvider>
+  providers: ReadonlyMap<string, IdentityProvider | DirectProvider>
   random: Random
   /** Without a trailing slash. */
   publicUrl: string
@@ -65,8 +68,16 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
   function getProvider(c: AppContext): { providerId: string; provider: IdentityProvider } {
     const providerId = c.params.provider ?? ''
     const provider = deps.providers.get(providerId)
-    if (provider === undefined) throw new CoordinatorError('not_found', 'no such identity provider')
+    if (provider === undefined || 'direct' in provider) {
+      throw new CoordinatorError('not_found', 'no such identity provider, or pages sign in there themselves')
+    }
     return { providerId, provider }
+  }
+
+  function getDirectProvider(c: AppContext): DirectProvider {
+    const provider = deps.providers.get(c.params.provider ?? '')
+    if (provider !== undefined && 'direct' in provider) return provider
+    throw new CoordinatorError('not_found', 'no such identity provider, or it is not for direct sign-in')
   }
 
   /** No other log line names the provider. Logs at most one line per request. */
@@ -80,17 +91,19 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     }
   }
 
-  async function signOut(c: AppContext): Promise<EndpointResponse<'POST /auth/logout'>> {
-    const found = await getSession(deps, { sid: readSessionCookie(cookies, c.req.header('cookie')) })
-    assertEmptyBody(await readJsonBody(c.incoming))
-    return logout(deps, found)
+  async function signOut(c: AppContext): Promise<boolean> {
+    const found = await getSession(deps, { sid: readSessionSecret(cookies, c.req) })
+    const request = parseRequest('POST /auth/logout', await readOptionalBody(c.incoming), invalidBody)
+    return logout(deps, found, request)
   }
 
   handlers.set('GET /auth', (c) => {
     limit(c, limiters.proof, `auth:${c.clientAddress}`)
     c.header('vary', 'Accept')
-    const providers = [...deps.providers].map(([id, { name, icon }]) => ({ id, name, icon }))
-    const [first] = providers
+    const providers = [...deps.providers].map(([id, { name, icon, ...rest }]) => {
+      return 'direct' in rest ? { id, name, icon, direct: rest.direct } : { id, name, icon }
+    })
+    const first = providers.find((provider) => !('direct' in provider))
     // A sign-in without a provider. The route that it redirects to applies the usual guards.
     if (first !== undefined && prefersHtml(c.req.header('accept'))) {
       return c.redirect(`${publicUrl}/auth/${first.id}${c.req.search}`, 302)
@@ -106,15 +119,25 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     return c.json(body)
   })
 
+  handlers.set('GET /auth/session', async (c) => {
+    const { session } = await getSignedIn(c, limiters.own)
+    return c.json(toSessionInfo(session, deps.clock))
+  })
+
+  handlers.set('GET /auth/sessions', async (c) => c.json(await listSessions(deps, await getSignedIn(c, limiters.own))))
+
   handlers.set('POST /auth/logout', async (c) => {
     // Sets the cookie even if the session has already ended, because the provider may still remember the user.
     c.header('set-cookie', writeChoiceCookie(cookies))
-    const body = await signOut(c).catch((error: unknown) => {
+    const isOver = await signOut(c).catch((error: unknown) => {
       // Counts only rejected calls, and by address: a thief of the session must not exhaust the limit that its owner needs to sign out.
       if (errorCodes[toPublicCode(error)].status < 500) limit(c, limiters.auth)
       throw error
     })
-    c.header('set-cookie', clearSessionCookie(cookies), { append: true })
+    // With the header, another session may be in the cookie.
+    if (isOver && c.req.header('authorization') === undefined)
+      c.header('set-cookie', clearSessionCookie(cookies), { append: true })
+    const body: EndpointResponse<'POST /auth/logout'> = { ok: true }
     return c.json(body)
   })
 
@@ -125,7 +148,8 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     c.returnTo = returnTo
     const header = c.req.header('cookie')
     const mustChoose = hasChoiceCookie(cookies, header)
-    const started = startLogin(deps, { providerId, provider, returnTo, mustChoose })
+    const clientKey = readClientKey(toQuery(c.req).getAll('client_key'))
+    const started = startLogin(deps, { providerId, provider, returnTo, mustChoose, clientKey })
     const { id, loginSecret, location } = await started.catch(reportProvider(c, providerId))
     const earlier = listLoginCookies(cookies, header)
     if (earlier.length >= MAX_LOGIN_COOKIES) {
@@ -133,6 +157,14 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     }
     c.header('set-cookie', writeLoginCookie(cookies, id, loginSecret), { append: true })
     return c.redirect(location.href, 302)
+  })
+
+  handlers.set('POST /auth/:provider/token', async (c) => {
+    limit(c, limiters.auth)
+    const provider = getDirectProvider(c)
+    const token = parseRequest('POST /auth/:provider/token', await readJsonBody(c.incoming), invalidBody)
+    if (!isClientKey(token.clientKey)) throw invalidRequest('clientKey: expected an uncompressed P-256 point')
+    return c.json(await finishDirectLogin(deps, { provider, token, requestId: c.requestId }))
   })
 
   handlers.set('GET /auth/:provider/callback', async (c) => {
@@ -180,4 +212,11 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     }
     return c.redirect(`${publicUrl}/auth/${providerId}/callback?${query}`, 303)
   })
+}
+
+function readClientKey([clientKey, ...rest]: readonly string[]): string | undefined {
+  if (clientKey !== undefined && (rest.length > 0 || !isClientKey(clientKey))) {
+    throw invalidRequest('client_key: expected one uncompressed P-256 point in lower-case hex')
+  }
+  return clientKey
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { listLoginCookies, readLoginCookie, readSessionCookie } from './cookies.ts'
+import { listLoginCookies, readLoginCookie, readSessionCookie, readSessionSecret } from './cookies.ts'
 
 const rules = { isHttps: true, sameSite: 'lax' } as const
 const plain = { isHttps: false, sameSite: 'lax' } as const
@@ -38,6 +38,39 @@ describe('the session cookie', () => {
       )
     },
   )
+})
+
+describe('the session secret', () => {
+  const other = 'b2'.repeat(32)
+  const read = (authorization?: string) => {
+    const headers: Record<string, string | undefined> = { cookie: `__Host-countersign-session=${sid}`, authorization }
+    return readSessionSecret(rules, { header: (name) => headers[name] })
+  }
+
+  test('is in the header, or in the cookie without a header', () => {
+    expect([read(`Session ${other}`), read()]).toEqual([other, sid])
+  })
+
+  test.each([
+    '',
+    'Session',
+    'Session ',
+    `Session  ${other}`,
+    `Session ${other} `,
+    ` Session ${other}`,
+    `Session ${other.toUpperCase()}`,
+    `Session ${other}00`,
+    `Session ${other.slice(2)}`,
+    `Session "${other}"`,
+    `session ${other}`,
+    `Bearer ${other}`,
+    `Basic ${other}`,
+    other,
+    `Session ${other}, Session ${other}`,
+    `Session ${other}\n`,
+  ])('is not in the header %j, and then not in the cookie either', (header) => {
+    expect(read(header)).toBeUndefined()
+  })
 })
 
 test('a login cookie belongs to one sign-in, and white space does not change the name', () => {

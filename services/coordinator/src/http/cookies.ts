@@ -1,4 +1,5 @@
 import { LOGIN_TTL_MS } from '../accounts/signIn.ts'
+import type { RequestHead } from './context.ts'
 
 /** Cookie attributes that follow from the configuration. */
 export type CookieRules = { isHttps: boolean; sameSite: 'none' | 'lax' | 'strict' }
@@ -14,7 +15,14 @@ const prefix = ({ isHttps }: CookieRules) => (isHttps ? '__Host-' : '')
 export const toSessionCookieName = (rules: CookieRules) => `${prefix(rules)}${SESSION}`
 export const toLoginCookieName = (rules: CookieRules, id: string) => `${prefix(rules)}${LOGIN}${id}`
 
-/** The session secret in the request, if it is well formed. */
+/** The session secret, if it is well formed: from the `Authorization` header of a session without a cookie, or from the cookie. */
+export function readSessionSecret(rules: CookieRules, head: Pick<RequestHead, 'header'>): string | undefined {
+  const authorization = head.header('authorization')
+  if (authorization === undefined) return readSessionCookie(rules, head.header('cookie'))
+  return /^Session ([0-9a-f]{64})$/.exec(authorization)?.[1]
+}
+
+/** The session secret in the cookie, if it is well formed. */
 export function readSessionCookie(rules: CookieRules, header: string | undefined): string | undefined {
   return readSecret(header, toSessionCookieName(rules))
 }

@@ -81,7 +81,7 @@ export function toPreflightHeaders(rules: OriginRules, preflight: Preflight): Re
   return {
     ...cors,
     'access-control-allow-methods': cors['access-control-allow-credentials'] === undefined ? 'GET' : 'GET, POST',
-    'access-control-allow-headers': 'content-type, x-request-id, if-none-match, last-event-id',
+    'access-control-allow-headers': 'authorization, content-type, x-request-id, if-none-match, last-event-id',
     'access-control-max-age': '600',
   }
 }

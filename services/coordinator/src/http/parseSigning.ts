@@ -12,6 +12,7 @@ import {
   type ProtocolErrorCode,
   ServiceError,
   type SignDigestRequest,
+  type Stamp,
   toPrefixedHex,
   type WalletUse,
 } from '@countersign/protocol'
@@ -31,12 +32,19 @@ export type ChainLimits = {
 }
 
 /** The wallet that signs, and the approvals. */
-export type ParsedWalletUse = { wallet: Hex | undefined; approvals: readonly Approval[] | undefined }
+export type ParsedWalletUse = {
+  wallet: Hex | undefined
+  /** The index of the vault's rule that is to allow this. */
+  rule: number | undefined
+  approvals: readonly Approval[] | undefined
+  stamp: Stamp | undefined
+}
 
 /** An empty list of approvals becomes undefined. */
-export function parseWalletUse({ wallet, approvals }: WalletUse): ParsedWalletUse {
+export function parseWalletUse({ wallet, rule, approvals, stamp }: WalletUse): ParsedWalletUse {
   if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
-  return { wallet: parseWallet(wallet), approvals: approvals?.length === 0 ? undefined : approvals }
+  if (wallet === undefined && rule !== undefined) throw invalidRequest('rule is for a vault')
+  return { wallet: parseWallet(wallet), rule, approvals: approvals?.length === 0 ? undefined : approvals, stamp }
 }
 
 export function parseWallet(value: string | undefined, member = 'wallet'): Hex | undefined {

@@ -95,6 +95,12 @@ function hasTooManyParts(bytes: Uint8Array, maxParts: number): boolean {
   return false
 }
 
+/** Parses the body of a call whose parameters are optional. An empty body counts as `{}`. */
+export async function readOptionalBody(incoming: Incoming): Promise<unknown> {
+  const body = await readJsonBody(incoming)
+  return body === undefined ? {} : body
+}
+
 /** For calls without parameters: no body, or an empty object. */
 export function assertEmptyBody(body: unknown): void {
   if (body === undefined) return

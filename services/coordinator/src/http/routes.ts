@@ -47,6 +47,9 @@ const signing: Codes = [
   'wallet_not_provisioned',
   'quota_spent',
   'grant_invalid',
+  'stamp_missing',
+  'stamp_invalid',
+  'stamp_time',
   'attestation_invalid',
   'signature_invalid',
   'entropy_unavailable',
@@ -75,16 +78,50 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     answers: { 200: 'The identity providers', 302: 'Redirect to the sign-in of the first provider, for browsers' },
     failures: ['rate_limited'],
   },
+  'POST /auth/:provider/token': {
+    summary: 'Open a session from an ID token',
+    description:
+      'For pages that sign in at the provider themselves. The token’s nonce is a hash of the login secret and the browser’s key. There is no cookie: send `Authorization: Session <secret>`.',
+    parameters: provider,
+    answers: { 200: 'The session’s secret' },
+    failures: [
+      ...post,
+      'origin_not_allowed',
+      'oauth_exchange_failed',
+      'session_not_bound',
+      'provider_unavailable',
+      'key_binding_mismatch',
+      'attestation_invalid',
+      'not_found',
+      'rate_limited',
+      ...enclave,
+      'database_unavailable',
+    ],
+  },
   'GET /auth/me': {
     summary: 'Get the signed-in user',
     needsSession: true,
     answers: { 200: 'The user' },
     failures: session,
   },
+  'GET /auth/session': {
+    summary: 'Get this session',
+    description: 'Shows whether the session needs stamps, and the service’s clock, which stamps are checked against.',
+    needsSession: true,
+    answers: { 200: 'The session' },
+    failures: session,
+  },
+  'GET /auth/sessions': {
+    summary: 'List the user’s open sessions, newest first',
+    needsSession: true,
+    answers: { 200: 'The sessions' },
+    failures: session,
+  },
   'POST /auth/logout': {
     summary: 'Sign out',
+    description: 'Ends this session, another one by its `session` id, or with `all` every session of the user.',
     needsSession: true,
-    answers: { 200: 'The session has ended and its cookie is cleared' },
+    answers: { 200: 'The session has ended. If it was this one, its cookie is cleared' },
     failures: [...session, ...post],
   },
   'GET /auth/:provider': {
@@ -95,6 +132,10 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
       ...provider,
       return_to: {
         description: `Page on an allowed origin to return to, up to ${MAX_RETURN_TO_LENGTH} characters.`,
+      },
+      client_key: {
+        description:
+          'The browser’s P-256 key, uncompressed, in hex. The session then signs only requests with a stamp of this key.',
       },
     },
     answers: { 302: 'Redirect to the identity provider, with a login cookie' },
@@ -122,7 +163,9 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
       'oauth_refused',
       'provider_unavailable',
       'grant_invalid',
+      'session_not_bound',
       'key_binding_mismatch',
+      'attestation_invalid',
       'not_found',
       'rate_limited',
       ...enclave,
@@ -170,9 +213,9 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
   'POST /wallet/attest': {
     summary: 'Attest the owner of the wallet’s address',
     description:
-      'Creates a proof that the address belongs to this enclave, without a signature by the wallet. Each wallet has one: a repeated call returns the same slug.',
+      'Creates a proof that the address belongs to this enclave and to this user, without a signature by the wallet. The proof has only a commitment to the user; `owner` in the response opens it. A repeated call returns the same slug.',
     needsSession: true,
-    answers: { 200: 'The slug of the proof' },
+    answers: { 200: 'The slug of the proof, and the opening of the owner commitment' },
     failures: [...session, ...post, ...signing],
   },
   'GET /vaults': {
@@ -202,7 +245,7 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     description:
       'Like `POST /wallet/attest`, with the hash of the policy, so that you can check the vault before you fund it.',
     needsSession: true,
-    answers: { 200: 'The slug of the proof' },
+    answers: { 200: 'The slug of the proof, and the opening of the owner commitment' },
     failures: [...session, ...post, ...signing, 'vault_not_found'],
   },
   'POST /sign/digest': {

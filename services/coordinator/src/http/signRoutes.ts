@@ -1,6 +1,8 @@
 import {
+  type AttestAddressResponse,
   type EntropySetting,
   type Hex,
+  hashOwner,
   type OffChainContent,
   type OffChainKind,
   offChainKinds,
@@ -8,19 +10,22 @@ import {
   type SignDigestResponse,
   type SignOffChainResponse,
   toEventHash,
+  toHex,
   type WebhookData,
 } from '@countersign/protocol'
 import type { SignerFinder } from '../accounts/session.ts'
+import { findVaultOwner } from '../accounts/vaults.ts'
 import { CoordinatorError, invalidBody, invalidRequest } from '../errors.ts'
 import type { WarnOf } from '../publish/webhook/warner.ts'
 import type { SignContent } from '../sign/contents.ts'
+import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import type { SignJob, SignResult } from '../sign/job.ts'
 import { createSignQuota } from '../sign/quota.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Clock } from '../system.ts'
 import type { AppContext, RequestContext } from './context.ts'
-import { type CookieRules, readSessionCookie } from './cookies.ts'
+import { type CookieRules, readSessionSecret } from './cookies.ts'
 import { type Limiters, limitByUser } from './limiters.ts'
 import {
   type ParsedWalletUse,
@@ -30,7 +35,7 @@ import {
   toOffChain,
   toTransaction,
 } from './parseSigning.ts'
-import { assertEmptyBody, readJsonBody } from './readBody.ts'
+import { readJsonBody, readOptionalBody } from './readBody.ts'
 import type { Handlers } from './router.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
@@ -38,6 +43,7 @@ type FoundSigner = Awaited<ReturnType<SignerFinder['find']>>
 
 export type SignRoutesDeps = {
   store: Pick<Store, 'findSignedAt'>
+  enclave: Pick<KeyEnclave, 'deriveVault'>
   signers: SignerFinder
   clock: Clock
   sign(request: SignJob): Promise<SignResult>
@@ -75,24 +81,31 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   }
 
   function find(c: RequestContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
-    return signers.find({ sid: readSessionCookie(cookies, c.req.header('cookie')), digest, wallet })
+    return signers.find({ sid: readSessionSecret(cookies, c.req), digest, wallet })
   }
 
   function findSigner(c: RequestContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
     return limitByUser(c, limiters.sign, find(c, digest, wallet), ({ userId }) => userId)
   }
 
-  type Signing = { signer: FoundSigner; content: SignContent; approvals?: ParsedWalletUse['approvals'] }
+  type Signing = { signer: FoundSigner; content: SignContent; use: Omit<ParsedWalletUse, 'wallet'> }
 
   /** `repeatDigest` identifies repeated requests for the same signature. */
   async function sign(c: RequestContext, signing: Signing, repeatDigest: Hex | undefined): Promise<SignResult> {
-    const { signer, content, approvals } = signing
-    const { sid, userId, grant, keyId, walletId, address, policy, signed } = signer
+    const { signer, content, use } = signing
+    const { rule, approvals, stamp } = use
+    const { sid, userId, grant, isBound, keyId, walletId, address, policy, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     if (policy === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
+    if (policy === undefined && rule !== undefined) throw invalidRequest('rule is for a vault')
     if (signed !== undefined) return signed
-    const vault = policy && { vault: { policy, rules: vaultRules.read(policy), approvals } }
-    const request: SignJob = { sid, grant, keyId, walletId, address, ...vault, content }
+    if (policy !== undefined && rule === undefined && content.kind !== 'address') {
+      throw invalidRequest('rule is missing: expected the index of the rule that is to allow this')
+    }
+    // The enclave checks the stamp. Without one, it need not be asked.
+    if (isBound && stamp === undefined) throw new CoordinatorError('stamp_missing', 'the request has no stamp')
+    const vault = policy && { vault: { policy, rules: vaultRules.read(policy), rule, approvals } }
+    const request: SignJob = { sid, grant, keyId, walletId, address, ...vault, stamp, content }
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
     try {
       vaultRules.assertAllowed(request)
@@ -112,40 +125,53 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   }
 
   async function signDigest(c: AppContext): Promise<SignDigestResponse> {
-    const { content, wallet, approvals } = await readBeforeSession(c, async () => {
+    const { content, wallet, use } = await readBeforeSession(c, async () => {
       const body = await readJsonBody(c.incoming)
-      const { wallet, approvals, ...rest } = parseRequest('POST /sign/digest', body, invalidBody)
-      const use = parseWalletUse({ wallet, approvals })
-      return { content: toTransaction(rest, { allowedChainIds }), ...use }
+      const { digest, txMetadata, ...given } = parseRequest('POST /sign/digest', body, invalidBody)
+      const { wallet, ...use } = parseWalletUse(given)
+      return { content: toTransaction({ digest, txMetadata }, { allowedChainIds }), wallet, use }
     })
-    return signPublic(c, { signer: await findSigner(c, content.digest, wallet), content, approvals })
+    return signPublic(c, { signer: await findSigner(c, content.digest, wallet), content, use })
   }
 
-  /** Finds an earlier statement about the address by its digest, which depends only on the wallet. */
+  /** Finds an earlier statement about the address by its digest, which depends only on the wallet and its owner. */
   async function attest(c: AppContext, readWallet: () => Hex | undefined) {
-    const wallet = await readBeforeSession(c, async () => {
-      assertEmptyBody(await readJsonBody(c.incoming))
-      return readWallet()
+    const { wallet, stamp } = await readBeforeSession(c, async () => {
+      const body = await readOptionalBody(c.incoming)
+      const { stamp } = parseRequest('POST /wallet/attest', body, invalidBody)
+      return { wallet: readWallet(), stamp }
     })
-    const { address, policy } = await findSigner(c, undefined, wallet)
-    const digest = toEventHash({ kind: 'address', subject: { address, policy: policy?.hash ?? null } })
+    const found = await findSigner(c, undefined, wallet)
+    const { address, policy } = found
+    const opening = policy === undefined ? found.owner : await findVaultOwner(deps.enclave, { ...found, policy })
+    const owner = toHex(hashOwner(opening))
+    const digest = toEventHash({ kind: 'address', subject: { address, policy: policy?.hash ?? null, owner } })
     const signer = await find(c, digest, wallet)
-    const { slug } = await sign(c, { signer, content: { kind: 'address', digest } }, digest)
-    return c.json({ slug })
+    const use = { rule: undefined, approvals: undefined, stamp }
+    const { slug } = await sign(c, { signer, content: { kind: 'address', digest, owner }, use }, digest)
+    const body: AttestAddressResponse = { slug, owner: opening }
+    return c.json(body)
   }
 
   async function answerOffChain(c: AppContext, kind: OffChainKind) {
-    const { request, wallet, approvals } = await readBeforeSession(c, async () => {
+    const { request, wallet, use } = await readBeforeSession(c, async () => {
       const body = await readJsonBody(c.incoming, limits[kind])
-      const { wallet, approvals, ...content } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
-      return { request: { kind, content } as OffChainContent, ...parseWalletUse({ wallet, approvals }) }
+      const {
+        wallet: given,
+        rule,
+        approvals,
+        stamp,
+        ...content
+      } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
+      const { wallet, ...use } = parseWalletUse({ wallet: given, rule, approvals, stamp })
+      return { request: { kind, content } as OffChainContent, wallet, use }
     })
     // The digest of off-chain content must only appear in the enclave's response, and never in the database.
     const signer = await findSigner(c, undefined, wallet)
     // After the session and the rate limit, because hashing typed data can take tens of milliseconds.
     const content = toOffChain(request, { allowedChainIds, isChainRequired })
     // Each call creates a new signature, even for the same content.
-    const { signature, slug, opening } = await sign(c, { signer, content, approvals }, undefined)
+    const { signature, slug, opening } = await sign(c, { signer, content, use }, undefined)
     if (opening === undefined) throw new CoordinatorError('internal', 'an opening is missing')
     const body: SignOffChainResponse = { signature: toSignature(signature), slug, opening }
     return c.json(body)
@@ -155,11 +181,13 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   for (const kind of offChainKinds) handlers.set(`POST /sign/${kind}`, (c) => answerOffChain(c, kind))
   // Only for the user's own wallet: code that a vault delegates to could spend without following its rules.
   handlers.set('POST /sign/authorization', async (c) => {
-    const content = await readBeforeSession(c, async () => {
+    const { content, stamp } = await readBeforeSession(c, async () => {
       const body = await readJsonBody(c.incoming)
-      return toAuthorization(parseRequest('POST /sign/authorization', body, invalidBody), { allowedChainIds })
+      const { stamp, ...authorization } = parseRequest('POST /sign/authorization', body, invalidBody)
+      return { content: toAuthorization(authorization, { allowedChainIds }), stamp }
     })
-    return c.json(await signPublic(c, { signer: await findSigner(c, content.digest, undefined), content }))
+    const use = { rule: undefined, approvals: undefined, stamp }
+    return c.json(await signPublic(c, { signer: await findSigner(c, content.digest, undefined), content, use }))
   })
   handlers.set('POST /wallet/attest', (c) => attest(c, () => undefined))
   handlers.set('POST /vaults/:address/attest', (c) => attest(c, () => parseWallet(c.params.address)))

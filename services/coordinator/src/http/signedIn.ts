@@ -2,7 +2,7 @@ import { getSession, type SignedIn } from '../accounts/session.ts'
 import type { Store } from '../store/openStore.ts'
 import type { Clock } from '../system.ts'
 import type { RequestContext } from './context.ts'
-import { type CookieRules, readSessionCookie } from './cookies.ts'
+import { type CookieRules, readSessionSecret } from './cookies.ts'
 import { limitByUser } from './limiters.ts'
 import type { RateLimiter } from './rateLimit.ts'
 
@@ -16,7 +16,7 @@ export function createGetSignedIn(deps: {
   cookies: CookieRules
 }): GetSignedIn {
   return (c, limiter) => {
-    const sid = readSessionCookie(deps.cookies, c.req.header('cookie'))
+    const sid = readSessionSecret(deps.cookies, c.req)
     return limitByUser(c, limiter, getSession(deps, { sid }), ({ user }) => user.id)
   }
 }

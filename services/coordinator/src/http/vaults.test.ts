@@ -1,5 +1,13 @@
 import { createPolicy, hashPolicy, type Policy, type Rule, type TimeSource, toPolicyBytes } from '@countersign/policy'
-import { type Hex, type Problem, quicknet, toHex, type VaultInfo } from '@countersign/protocol'
+import {
+  type AttestAddressResponse,
+  type Hex,
+  hashOwner,
+  type Problem,
+  quicknet,
+  toHex,
+  type VaultInfo,
+} from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { getAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
@@ -24,6 +32,10 @@ const policy = createPolicy({
   approvers: [passkey.approver],
   rules: [payment, { ...payment, maxValueWei: '9000000000000000', approvals: 1 }, { kind: 'message', approvals: 1 }],
 })
+const findRule = (isMeant: (rule: Rule) => boolean) => policy.rules.findIndex(isMeant)
+const small = findRule(({ kind, approvals }) => kind === 'transaction' && approvals === 0)
+const large = findRule(({ kind, approvals }) => kind === 'transaction' && approvals === 1)
+const message = findRule(({ kind }) => kind === 'message')
 const FRIEND = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const MISTYPED = FRIEND.replace('C8', 'c8')
 const friend = FRIEND.toLowerCase() as Hex
@@ -176,7 +188,7 @@ describe('POST /vaults', () => {
     expect(store.rows.vaults.size).toBe(0)
     const { address: wallet } = (await (await create(withWords(most))).json()) as VaultInfo
     const data = `0x12345678${'ff'.repeat(32 * most)}` as const
-    const body = { ...toSignBody({ data }), wallet, approvals: [approval].slice(0, approvals) }
+    const body = { ...toSignBody({ data }), wallet, rule: 0, approvals: [approval].slice(0, approvals) }
     expect((await user.post('/sign/digest', body)).status).toBe(200)
   })
 
@@ -337,33 +349,68 @@ describe('signing with a vault', () => {
     const { address, policyHash } = await vault()
     const [stored] = store.rows.vaults.values()
     const checksummed = `0x${address.slice(2).toUpperCase()}`
-    expect(await (await user.post('/sign/digest', { ...signBody, wallet: checksummed })).json()).toEqual(signed)
+    const body = { ...signBody, wallet: checksummed, rule: small }
+    expect(await (await user.post('/sign/digest', body)).json()).toEqual(signed)
     await user.post('/sign/digest', signBody)
-    expect(signings[0]).toMatchObject({ keyId: stored?.kmsKeyId, address, vault: { policy: { hash: policyHash } } })
+    const vaultUse = { policy: { hash: policyHash }, rule: small }
+    expect(signings[0]).toMatchObject({ keyId: stored?.kmsKeyId, address, vault: vaultUse })
     const [wallet] = store.rows.wallets.values()
     expect(signings[1]).toMatchObject({ keyId: wallet?.kmsKeyId, address: wallet?.address })
     expect(signings[1]).not.toHaveProperty('vault')
   })
 
-  test('accepts the own wallet’s address, but not with approvals', async () => {
+  test('needs the index of a rule', async () => {
+    const { user, vault, signings } = await setUp()
+    const { address: wallet } = await vault()
+    for (const [path, body] of [
+      ['/sign/digest', signBody],
+      ['/sign/message', { message: '0x00' }],
+    ] as const) {
+      expect(await problemOf(await user.post(path, { ...body, wallet }))).toEqual({
+        status: 400,
+        code: 'invalid_request',
+        detail: 'rule is missing: expected the index of the rule that is to allow this',
+      })
+    }
+    expect(signings).toEqual([])
+  })
+
+  test('checks only the named rule', async () => {
+    const { user, vault, signings } = await setUp()
+    const { address: wallet } = await vault()
+    const trySign = async (rule: number) => problemOf(await user.post('/sign/digest', { ...signBody, wallet, rule }))
+    expect(await trySign(large)).toMatchObject({ code: 'approvals_missing' })
+    expect(await trySign(message)).toMatchObject({ code: 'policy_refused' })
+    expect(await trySign(policy.rules.length)).toMatchObject({ code: 'policy_refused' })
+    expect(signings).toEqual([])
+  })
+
+  test('accepts the own wallet’s address, but not with approvals or a rule', async () => {
     const { user, signings, store } = await setUp()
     const [wallet] = store.rows.wallets.values()
     expect((await user.post('/sign/digest', { ...signBody, wallet: wallet?.address })).status).toBe(200)
     expect(signings[0]).not.toHaveProperty('vault')
-    const body = { message: '0x00', wallet: wallet?.address, approvals: [approval] }
-    expect(await problemOf(await user.post('/sign/message', body))).toMatchObject({ code: 'invalid_request' })
+    for (const use of [{ approvals: [approval] }, { rule: 0 }]) {
+      const body = { message: '0x00', wallet: wallet?.address, ...use }
+      expect(await problemOf(await user.post('/sign/message', body))).toMatchObject({ code: 'invalid_request' })
+    }
   })
 
   test.each([
     [
       'above the limit, without approval',
-      toSignBody({ value: '9000000000000000' }),
+      { ...toSignBody({ value: '9000000000000000' }), rule: large },
       'approvals_missing',
       '1 more approval',
     ],
-    ['above every limit', toSignBody({ value: '9000000000000001' }), 'policy_refused', 'The amount is above the limit'],
-    ['on another chain', toSignBody({ chainId: 1 }), 'policy_refused', 'The chain is not'],
-    ['a call', toSignBody({ data: '0x12345678' }), 'policy_refused', 'Only payments without data'],
+    [
+      'above every limit',
+      { ...toSignBody({ value: '9000000000000001' }), rule: large },
+      'policy_refused',
+      'The amount is above the limit',
+    ],
+    ['on another chain', { ...toSignBody({ chainId: 1 }), rule: small }, 'policy_refused', 'The chain is not'],
+    ['a call', { ...toSignBody({ data: '0x12345678' }), rule: small }, 'policy_refused', 'Only payments without data'],
   ])('%s: refused before a sample is spent, with the reason in words', async (_, body, code, words) => {
     const { user, vault, signings, warnings } = await setUp()
     const { address } = await vault()
@@ -384,24 +431,27 @@ describe('signing with a vault', () => {
     ])
   })
 
-  test('names the highest limit and the reasons of each rule', async () => {
+  test('names the rule that was checked, and its reasons', async () => {
     const { user, vault } = await setUp()
     const { address } = await vault()
-    const body = { ...toSignBody({ value: '9000000000000001' }), wallet: address }
+    const body = { ...toSignBody({ value: '9000000000000001' }), wallet: address, rule: large }
     const { refusal } = (await (await user.post('/sign/digest', body)).json()) as Problem
-    const nearest = refusal?.nearest ?? -1
-    expect(policy.rules[nearest]).toMatchObject({ maxValueWei: '9000000000000000', approvals: 1 })
-    expect(refusal?.rules[nearest]?.reasons).toEqual([{ code: 'value_above_max' }])
+    expect(refusal).toMatchObject({
+      nearest: large,
+      rules: [{ rule: large, reasons: [{ code: 'value_above_max' }] }],
+    })
+    expect(refusal?.rules).toHaveLength(1)
   })
 
   test('passes approvals to the enclave unchanged; an empty list counts as none', async () => {
     const { user, vault, signings } = await setUp()
     const { address: wallet } = await vault()
-    const large = toSignBody({ value: '9000000000000000' })
-    expect((await user.post('/sign/digest', { ...large, wallet, approvals: [approval] })).status).toBe(200)
-    expect((await user.post('/sign/message', { message: '0x00', wallet, approvals: [approval] })).status).toBe(200)
+    const body = { ...toSignBody({ value: '9000000000000000' }), wallet, rule: large }
+    expect((await user.post('/sign/digest', { ...body, approvals: [approval] })).status).toBe(200)
+    const hello = { message: '0x00', wallet, rule: message, approvals: [approval] }
+    expect((await user.post('/sign/message', hello)).status).toBe(200)
     expect(signings.map(({ vault }) => vault?.approvals)).toEqual([[approval], [approval]])
-    expect(await problemOf(await user.post('/sign/digest', { ...large, wallet, approvals: [] }))).toMatchObject({
+    expect(await problemOf(await user.post('/sign/digest', { ...body, approvals: [] }))).toMatchObject({
       code: 'approvals_missing',
     })
   })
@@ -409,6 +459,17 @@ describe('signing with a vault', () => {
   test.each([
     ['approvals without a wallet', { approvals: [approval] }],
     ['a wallet that is no address', { wallet: '0x12' }],
+    ['a rule without a wallet', { rule: 0 }],
+    ['a rule below zero', { wallet: `0x${'11'.repeat(20)}`, rule: -1 }],
+    ['a rule that is no integer', { wallet: `0x${'11'.repeat(20)}`, rule: 0.5 }],
+    ['rule 255, which stands for no rule in stamps', { wallet: `0x${'11'.repeat(20)}`, rule: 255 }],
+    ['a rule that is text', { wallet: `0x${'11'.repeat(20)}`, rule: '0' }],
+    ['a stamp of null', { stamp: null }],
+    ['a stamp without a time', { stamp: { signature: '77'.repeat(64) } }],
+    ['a stamp whose time is text', { stamp: { issuedMs: '1', signature: '77'.repeat(64) } }],
+    ['a stamp of 63 bytes', { stamp: { issuedMs: 1, signature: '77'.repeat(63) } }],
+    ['a stamp in upper case', { stamp: { issuedMs: 1, signature: 'AB'.repeat(64) } }],
+    ['a stamp with a member too many', { stamp: { issuedMs: 1, signature: '77'.repeat(64), key: '' } }],
     ['a wallet of null', { wallet: null }],
     ['approvals that are no list', { wallet: `0x${'11'.repeat(20)}`, approvals: {} }],
     ['an approver twice', { wallet: `0x${'11'.repeat(20)}`, approvals: [approval, approval] }],
@@ -441,6 +502,7 @@ describe('signing with a vault', () => {
       primaryType: 'Note',
       message: { text: 'hello' },
       wallet,
+      rule: message,
     })
     expect(await problemOf(await user.post('/sign/typed-data', typedData(1)))).toMatchObject({
       code: 'chain_not_allowed',
@@ -455,7 +517,7 @@ describe('signing with a vault', () => {
     const [stored] = store.rows.vaults.values()
     store.rows.signed.set('x', { walletId: stored?.id ?? '', digest: null, signature: null, slug: 'x' })
     store.rows.proofs.set('x', { createdAt: clock.now() } as never)
-    for (const body of [signBody, { ...signBody, wallet }]) {
+    for (const body of [signBody, { ...signBody, wallet, rule: small }]) {
       expect(await problemOf(await user.post('/sign/digest', body))).toMatchObject({ code: 'quota_spent' })
     }
   })
@@ -465,13 +527,21 @@ describe('attested addresses', () => {
   test('creates one statement per wallet without a signature, and returns the same slug again', async () => {
     const { user, vault, signings, store } = await setUp()
     const { address, policyHash } = await vault()
-    expect(await (await user.post(`/vaults/${address}/attest`)).json()).toEqual({ slug: signed.slug })
-    expect(await (await user.post('/wallet/attest', {})).json()).toEqual({ slug: signed.slug })
+    const ofVault = (await (await user.post(`/vaults/${address}/attest`)).json()) as AttestAddressResponse
+    const ofWallet = (await (await user.post('/wallet/attest', {})).json()) as AttestAddressResponse
+    expect([ofVault.slug, ofWallet.slug]).toEqual([signed.slug, signed.slug])
     const [wallet] = store.rows.wallets.values()
     expect(signings).toMatchObject([
-      { address, content: { kind: 'address' }, vault: { policy: { hash: policyHash } } },
-      { address: wallet?.address, content: { kind: 'address' } },
+      {
+        address,
+        content: { kind: 'address', owner: toHex(hashOwner(ofVault.owner)) },
+        vault: { policy: { hash: policyHash }, rule: undefined },
+      },
+      { address: wallet?.address, content: { kind: 'address', owner: toHex(hashOwner(ofWallet.owner)) } },
     ])
+    expect(ofVault.owner.identity).toEqual(ofWallet.owner.identity)
+    expect(ofVault.owner.identity).toMatchObject({ subject: 'alice' })
+    expect(ofVault.owner.salt).not.toBe(ofWallet.owner.salt)
     const { content, walletId } = signings[0] ?? {}
     const earlier = {
       walletId: walletId ?? '',
@@ -480,9 +550,54 @@ describe('attested addresses', () => {
       slug: 'earlierearlierearlierQ',
     }
     store.rows.signed.set(`${walletId}/${content?.digest}`, earlier)
-    expect(await (await user.post(`/vaults/${address}/attest`)).json()).toEqual({ slug: earlier.slug })
+    expect(await (await user.post(`/vaults/${address}/attest`)).json()).toEqual({ ...ofVault, slug: earlier.slug })
     expect(signings).toHaveLength(2)
   })
+
+  test('creates another statement if the owner’s commitment changes, as with another e-mail address', async () => {
+    const { user, signings, store } = await setUp()
+    const attest = async () => (await (await user.post('/wallet/attest')).json()) as AttestAddressResponse
+    const { slug, owner } = await attest()
+    const { walletId, content } = signings[0] ?? {}
+    const earlier = {
+      walletId: walletId ?? '',
+      digest: content?.digest ?? null,
+      signature: null,
+      slug: 'earlierearlierearlierQ',
+    }
+    store.rows.signed.set(`${walletId}/${content?.digest}`, earlier)
+    expect(await attest()).toEqual({ slug: earlier.slug, owner })
+    const changed = { ...owner, identity: { ...owner.identity, email: 'new@mail.example' } }
+    for (const [id, session] of store.rows.sessions) store.rows.sessions.set(id, { ...session, owner: changed })
+    expect(await attest()).toEqual({ slug, owner: changed })
+    expect(signings).toHaveLength(2)
+  })
+
+  test.each([
+    ['another address', { address: `0x${'66'.repeat(20)}` }],
+    ['another key', { kmsKeyId: '66'.repeat(16) }],
+  ] as const)('attests no vault whose row has %s', async (_, change) => {
+    const { user, vault, signings, store } = await setUp()
+    const { address } = await vault()
+    const [row] = store.rows.vaults.values()
+    if (row === undefined) throw new Error('no vault')
+    store.rows.vaults.set(address, { ...row, ...change })
+    const { status } = await user.post(`/vaults/${address}/attest`)
+    expect([403, 502]).toContain(status)
+    expect(signings).toEqual([])
+  })
+
+  test.each([{ stamp: null }, { stamp: { issuedMs: 1 } }, { rule: 0 }, { approvals: [] }, { owner: '' }, []])(
+    'rejects a body of %j',
+    async (body) => {
+      const { user, vault, signings } = await setUp()
+      const { address } = await vault()
+      for (const path of ['/wallet/attest', `/vaults/${address}/attest`]) {
+        expect(await problemOf(await user.post(path, body))).toMatchObject({ status: 400, code: 'invalid_request' })
+      }
+      expect(signings).toEqual([])
+    },
+  )
 
   test.each(['0x12', `0x${'11'.repeat(20)}`])('returns vault_not_found for %s', async (address) => {
     const { user, signings } = await setUp()

@@ -13,7 +13,7 @@ import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/test/passkey.ts'
 import { createFakeWitness } from '../../test/ports.ts'
-import { createSigningEnclave, type SignedItem, type SignedItemV2 } from '../../test/signingEnclave.ts'
+import { createSigningEnclave, type SignedItem, type SignedItemV2, TEST_OWNER } from '../../test/signingEnclave.ts'
 import { alice, bob, createGrant, createJob, NOW, signJob, vaultKey } from '../../test/signService.ts'
 import { assertItemSigned } from './checkItem.ts'
 import type { SignContent } from './contents.ts'
@@ -145,6 +145,7 @@ describe('a statement of version 2', () => {
     ['another sample', () => ({ witness: '00'.repeat(32) })],
     ['another coordinator', () => ({ coordinatorKey: '00'.repeat(32) })],
     ['a policy', () => ({ policy: '00'.repeat(32) })],
+    ['the session of a client key', () => ({ session: '00'.repeat(16) })],
     ['approvals', () => ({ approvals: '00'.repeat(32) })],
     ['a time that is long past', () => ({ signedAt: '2025-06-15T12:00:00.000Z' })],
   ]
@@ -195,6 +196,15 @@ describe('a statement of version 2', () => {
     }
   })
 
+  test.each(kinds)('of a %s, signed with a stamp, must name the session of a client key', async (kind) => {
+    const item = { ...items[kind], stamp: { issuedMs: NOW, signature: '77'.repeat(64) } }
+    const bound = ({ statement }: SignedItemV2) => ({ statement: { ...statement, session: 'ab'.repeat(16) } })
+    const { job, result } = await signJob(createJob(contents[kind]), item, bound)
+    expect(assertItemSigned(job, result).stated.statement).toMatchObject({ session: 'ab'.repeat(16) })
+    const lying = await signJob(createJob(contents[kind]), item)
+    expect(() => assertItemSigned(lying.job, lying.result)).toThrow(invalid)
+  })
+
   test('rejects a valid opening of other content', async () => {
     const { job, result } = await sign('message')
     const item = { ...items.message, content: { message: '0x00' } as const }
@@ -213,14 +223,17 @@ describe('statements about a vault', () => {
     return [passkey.approve({ ...subject, expiresMs }, 0)]
   }
   const approvals = approve(NOW)
-  const use = { ...createGrant(vaultKey), vault: { policy, approvals } }
-  const subject = { address: vaultKey.address, policy }
+  const use = { ...createGrant(vaultKey), vault: { policy, rule: 0, approvals } }
+  const subject = { address: vaultKey.address, policy, owner: TEST_OWNER }
   const vaultItems = {
     transaction: { ...items.transaction, ...use },
     message: { ...items.message, ...use },
     address: { kind: 'address', ...use, vault: { policy } },
   } as const satisfies Record<string, SignItem>
-  const vaultContents = { ...contents, address: { kind: 'address', digest: toEventHash({ kind: 'address', subject }) } }
+  const vaultContents = {
+    ...contents,
+    address: { kind: 'address', digest: toEventHash({ kind: 'address', subject }), owner: TEST_OWNER },
+  }
   const names = Object.keys(vaultItems) as (keyof typeof vaultItems)[]
 
   async function sign(kind: keyof typeof vaultItems, lie?: (signed: SignedItemV2) => object) {
@@ -247,9 +260,11 @@ describe('statements about a vault', () => {
   })
 
   const lies: [string, object][] = [
-    ['no policy', { policy: null }],
+    ['no policy', { policy: null, rule: null }],
     ['another policy', { policy: 'ab'.repeat(32) }],
     ['other approvals', { approvals: 'ab'.repeat(32) }],
+    ['another rule', { rule: 1 }],
+    ['the session of a client key', { session: '00'.repeat(16) }],
     ['another wallet', { keyId: bob.keyId, address: bob.address, publicKey: toHex(bob.publicKey) }],
     ['another key id', { keyId: bob.keyId }],
   ]
@@ -264,6 +279,20 @@ describe('statements about a vault', () => {
   test.each(['transaction', 'message'] as const)('rejects a %s stated without the approvals', async (kind) => {
     const change = ({ statement }: SignedItemV2) => ({ statement: { ...statement, approvals: null } })
     await expect(sign(kind, change)).rejects.toEqual(invalid)
+  })
+
+  test('rejects a transaction stated without the rule', async () => {
+    const change = ({ statement }: SignedItemV2) => ({ statement: { ...statement, rule: null } })
+    await expect(sign('transaction', change)).rejects.toEqual(invalid)
+  })
+
+  test('rejects an address of another owner, as when one user’s call is made in another’s name', async () => {
+    const { job, result } = await signJob(createJob(vaultContents.address as SignContent, vaultKey), vaultItems.address)
+    expect(() => assertItemSigned(job, result)).not.toThrow()
+    const content = { ...vaultContents.address, owner: '0f'.repeat(32) } as SignContent
+    expect(() => assertItemSigned({ ...job, content }, result)).toThrow(invalid)
+    const without = { ...result, subject: { address: vaultKey.address, policy } } as SignedItemV2
+    expect(() => assertItemSigned({ ...job, content }, without)).toThrow(invalid)
   })
 
   test('rejects an address stated with another wallet’s key', async () => {

@@ -78,6 +78,9 @@ function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
     statement.subject === hashSubjectFast(signed.subject) &&
     statement.witness === hashWitnessFast(item.witness) &&
     statement.policy === (item.vault?.policy ?? null) &&
+    statement.rule === (item.vault?.rule ?? null) &&
+    // The grant has the client key, and the enclave rejects a stamp without one.
+    (statement.session === 'cookie') === (item.stamp === undefined) &&
     statement.approvals === hashGiven(item.vault?.approvals) &&
     statement.coordinatorKey === leaf.call.coordinatorKey
   if (!isAsked) throw somethingElse()

@@ -14,6 +14,7 @@ import {
   type Signed,
   type SignedStatement,
   type SignItem,
+  type Stamp,
   type StatementV2,
   type TxMetadata,
   toCanonicalJson,
@@ -29,26 +30,29 @@ export type SignContent = { digest: Hex } & (
   | { kind: 'transaction'; txMetadata: TxMetadata }
   | { kind: 'authorization'; authorization: Authorization }
   | OffChainContent
-  /** A statement about the wallet's address. `digest` is the hash of its subject. */
-  | { kind: 'address' }
+  /** A statement about the wallet's address, and the commitment to its owner. `digest` is the hash of its subject. */
+  | { kind: 'address'; owner: string }
 )
 
 type Request = {
   sid: string
   grant: string
   keyId: string
-  vault?: { policy: StoredPolicy; approvals?: readonly Approval[] | undefined } | undefined
+  vault?: { policy: StoredPolicy; rule?: number | undefined; approvals?: readonly Approval[] | undefined } | undefined
+  stamp?: Stamp | undefined
   content: SignContent
 }
 
 /** The item to send to the enclave. Statements of version 1 do not support vaults. */
 export function toSignItem(
-  { sid, grant, keyId, vault, content }: Request,
+  { sid, grant, keyId, vault, stamp, content }: Request,
   { sample, receiptVersion }: { sample: AnyWitness; receiptVersion: 1 | 2 },
 ): SignItem {
-  const approvals = vault?.approvals
-  const use = vault && { vault: { policy: vault.policy.hash, ...(approvals && { approvals }) } }
-  const granted = { sid, grant, keyId, ...use, witness: sample }
+  const { rule, approvals } = vault ?? {}
+  const use = vault && {
+    vault: { policy: vault.policy.hash, ...(rule !== undefined && { rule }), ...(approvals && { approvals }) },
+  }
+  const granted = { sid, grant, keyId, ...use, ...(stamp && { stamp }), witness: sample }
   switch (content.kind) {
     case 'transaction': {
       const { kind, digest, txMetadata } = content
@@ -105,11 +109,11 @@ export function toSigned(
       const signature = readHex(subject, 'signature', 65)
       return { signed: { kind: 'authorization', subject: { address, chainId, digest, nonce, signature } }, signature }
     }
-    case 'address':
-      return {
-        signed: { kind: 'address', subject: { address, policy: item.vault?.policy ?? null } },
-        signature: undefined,
-      }
+    case 'address': {
+      const owner = content.kind === 'address' ? content.owner : ''
+      const subject = { address, owner, policy: item.vault?.policy ?? null }
+      return { signed: { kind: 'address', subject }, signature: undefined }
+    }
     default:
       return toOffChain(digest, item, 'opening' in result ? result.opening : undefined)
   }

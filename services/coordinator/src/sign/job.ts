@@ -9,6 +9,7 @@ import type {
   SignedBatch,
   SignedStatement,
   SignItem,
+  Stamp,
   Statement,
   StatementV2,
   TxMetadata,
@@ -26,8 +27,12 @@ export type SignJob<Gained extends keyof Gains = never> = {
   keyId: string
   walletId: string
   address: Hex
-  /** For a vault: its policy as text and parsed, and the approvals. */
-  vault?: { policy: StoredPolicy; rules: Policy; approvals?: readonly Approval[] | undefined } | undefined
+  /** For a vault: its policy as text and parsed, the index of the rule that is to allow this, and the approvals. */
+  vault?:
+    | { policy: StoredPolicy; rules: Policy; rule?: number | undefined; approvals?: readonly Approval[] | undefined }
+    | undefined
+  /** The browser's signature over this request. */
+  stamp?: Stamp | undefined
   content: SignContent
 } & Pick<Gains, Gained>
 

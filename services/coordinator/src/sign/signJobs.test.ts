@@ -16,7 +16,13 @@ import {
 } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createFakeRandom } from '../../test/ports.ts'
-import { createSigningEnclave, type SignedItem, type SignedItemV2, signTestDigest } from '../../test/signingEnclave.ts'
+import {
+  createSigningEnclave,
+  type SignedItem,
+  type SignedItemV2,
+  signTestDigest,
+  TEST_OWNER,
+} from '../../test/signingEnclave.ts'
 import { createFakeLogService, unavailable, witnessKeys } from '../../test/signingLog.ts'
 import {
   alice,
@@ -569,13 +575,13 @@ const settleDown = async () => {
 describe('signing with a log', () => {
   test('every kind is written, cosigned, released, stored with its place in the log, and acknowledged', async () => {
     const service = createLoggedService()
-    const { address } = alice
+    const subject = { address: alice.address, policy: null, owner: TEST_OWNER }
     const authorization = { chainId: 1, address: `0x${'7a'.repeat(20)}`, nonce: 3 } as const
     const jobs = [
       createTransfer(0),
       createMessage(),
       createJob({ kind: 'authorization', authorization, digest: `0x${toHex(hashAuthorization(authorization))}` }),
-      createJob({ kind: 'address', digest: toEventHash({ kind: 'address', subject: { address, policy: null } }) }),
+      createJob({ kind: 'address', digest: toEventHash({ kind: 'address', subject }), owner: TEST_OWNER }),
     ]
     const { over, settled, outcomes } = service.start(jobs)
     await over

@@ -53,7 +53,7 @@ describe('rules checked before a sample is used', () => {
   })
 
   test('without a vault, and for an address, there are no rules', () => {
-    const content = { kind: 'address', digest: `0x${'00'.repeat(32)}` } as const
+    const content = { kind: 'address', digest: `0x${'00'.repeat(32)}`, owner: '' } as const
     expect(() => rules.assertAllowed({ content })).not.toThrow()
     const vault = { policy: { hash: toHex(hashPolicy(scheduled)), text }, rules: scheduled }
     expect(() => rules.assertAllowed({ content, vault })).not.toThrow()

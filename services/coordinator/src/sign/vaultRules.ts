@@ -49,7 +49,8 @@ export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
     assertAllowed({ vault, content }: Pick<SignJob, 'vault' | 'content'>) {
       if (vault === undefined || content.kind === 'address') return
       const { rules: policy } = vault
-      const verdict = checkPolicy(policy, toPolicyRequest(content, toLatestSample(policy, entropySources, clock.now())))
+      const request = toPolicyRequest(content, toLatestSample(policy, entropySources, clock.now()))
+      const verdict = checkPolicy(policy, request, vault.rule)
       if (!verdict.allowed) throw policyRefused(policy, verdict)
       const missing = verdict.approvals - (vault.approvals?.length ?? 0)
       if (missing > 0) throw approvalsMissing(missing)
@@ -86,6 +87,9 @@ const codes: Record<SignItemError['error'], CoordinatorErrorCode> = {
   grant_invalid: 'grant_invalid',
   session_expired: 'session_expired',
   key_binding_mismatch: 'key_binding_mismatch',
+  stamp_missing: 'stamp_missing',
+  stamp_invalid: 'stamp_invalid',
+  stamp_time: 'stamp_time',
   quote_unavailable: 'enclave_unavailable',
   entropy_refused: 'entropy_unavailable',
   entropy_used: 'entropy_unavailable',

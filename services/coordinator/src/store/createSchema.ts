@@ -40,6 +40,7 @@ const statements = [
     state_hash bytea not null check (length(state_hash) = 32),
     code_verifier text not null,
     nonce text not null,
+    client_key bytea check (length(client_key) = 65),
     return_to text not null,
     expires_at timestamptz not null
   )`,
@@ -49,6 +50,8 @@ const statements = [
     sid_hash bytea primary key check (length(sid_hash) = 32),
     user_id uuid not null references users,
     grant_token text not null,
+    client_key bytea check (length(client_key) = 65),
+    owner json not null,
     key_id bytea not null check (length(key_id) = 16),
     address bytea not null check (length(address) = 20),
     created_at timestamptz not null,

@@ -12,6 +12,8 @@ export type Login = {
   stateHash: string
   codeVerifier: string
   nonce: string
+  /** The browser's key, if the session is to have one. */
+  clientKey: string | undefined
   returnTo: string
   expiresAt: number
 }
@@ -25,6 +27,7 @@ export async function createLogin(db: Kysely<Tables>, login: Login): Promise<voi
       state_hash: toBytes(login.stateHash),
       code_verifier: login.codeVerifier,
       nonce: login.nonce,
+      client_key: login.clientKey === undefined ? null : toBytes(login.clientKey),
       return_to: login.returnTo,
       expires_at: new Date(login.expiresAt),
     })
@@ -52,6 +55,7 @@ export async function consumeLogin(
       stateHash: toHex(row.state_hash),
       codeVerifier: row.code_verifier,
       nonce: row.nonce,
+      clientKey: row.client_key === null ? undefined : toHex(row.client_key),
       returnTo: row.return_to,
       expiresAt: row.expires_at.getTime(),
     }

@@ -11,7 +11,7 @@ import { createPinningStore } from './pinning.ts'
 import { countOpenProofs, findProof, findProofStates, listTransactions } from './proofs.ts'
 import { createPublicationStore } from './publications.ts'
 import { createRetentionStore } from './retention.ts'
-import { createSession, deleteSession, findSession } from './sessions.ts'
+import { createSession, deleteSession, deleteSessions, findSession, listSessions } from './sessions.ts'
 import { findSigners } from './signers.ts'
 import { createPartitions, findSignedAt, insertSignings } from './signings.ts'
 import { enqueueMissing } from './sweep.ts'
@@ -34,7 +34,16 @@ type OpenStoreOptions = OpenDatabaseOptions & {
 export function createStore({ database, jobs }: { database: Database; jobs: Jobs }) {
   const { db } = database
   return {
-    ...bind(db, { createLogin, consumeLogin, upsertUser, createSession, findSession, deleteSession }),
+    ...bind(db, {
+      createLogin,
+      consumeLogin,
+      upsertUser,
+      createSession,
+      findSession,
+      listSessions,
+      deleteSession,
+      deleteSessions,
+    }),
     ...bind(db, { findWallet, createWallet, findVault, listVaults, findSigners, findSignedAt }),
     ...bind(db, { findProof, findProofStates, listTransactions, ping }),
     ...bind({ db, jobs }, { createVault }),

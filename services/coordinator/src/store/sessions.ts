@@ -1,4 +1,4 @@
-import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
+import { type Hex, type OwnerOpening, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import type { Tables } from './tables.ts'
@@ -11,6 +11,10 @@ export type Session = {
   sidHash: string
   userId: string
   grant: string
+  /** If set, the enclave signs only requests that this key has stamped. */
+  clientKey: string | undefined
+  /** Opens the owner commitment of the wallet's address. */
+  owner: OwnerOpening
   keyId: string
   address: Hex
   createdAt: number
@@ -22,6 +26,8 @@ export type Session = {
 const SEEN_INTERVAL_MS = 60_000
 /** How long an expired session is stored, so that it fails with `session_expired`. */
 const KEEP_EXPIRED_MS = 86_400_000
+/** More than a person opens in 12 hours. */
+const MAX_LISTED = 100
 
 export async function createSession(db: Kysely<Tables>, session: Session): Promise<void> {
   await db
@@ -30,6 +36,8 @@ export async function createSession(db: Kysely<Tables>, session: Session): Promi
       sid_hash: toBytes(session.sidHash),
       user_id: session.userId,
       grant_token: session.grant,
+      client_key: session.clientKey === undefined ? null : toBytes(session.clientKey),
+      owner: JSON.stringify(session.owner),
       key_id: toBytes(session.keyId),
       address: toBytes(session.address),
       created_at: new Date(session.createdAt),
@@ -51,7 +59,8 @@ export async function findSession(
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
     .where('sid_hash', '=', toBytes(sidHash))
-    .select(['sid_hash', 'grant_token', 'key_id', 'address', 'sessions.created_at', 'last_seen_at', 'expires_at'])
+    .select(['sid_hash', 'grant_token', 'client_key', 'owner', 'key_id', 'address'])
+    .select(['sessions.created_at', 'last_seen_at', 'expires_at'])
     .select(['users.id', 'issuer', 'subject', 'email', 'name', 'kms_key_id'])
     .executeTakeFirst()
   if (!row) return undefined
@@ -61,6 +70,8 @@ export async function findSession(
     sidHash: toHex(row.sid_hash),
     userId: row.id,
     grant: row.grant_token,
+    clientKey: row.client_key === null ? undefined : toHex(row.client_key),
+    owner: row.owner,
     keyId: toHex(row.key_id),
     address: toPrefixedHex(row.address),
     createdAt: row.created_at.getTime(),
@@ -97,6 +108,38 @@ export async function markSeen(db: Kysely<Tables>, sidHashes: readonly string[],
     .set({ last_seen_at: new Date(now) })
     .where('sid_hash', '=', sql<Buffer>`any(array(${due}))`)
     .execute()
+}
+
+/** A session without its secrets. */
+export type ListedSession = Pick<Session, 'sidHash' | 'clientKey' | 'createdAt' | 'lastSeenAt' | 'expiresAt'>
+
+/** A user's open sessions, newest first. */
+export async function listSessions(
+  db: Kysely<Tables>,
+  { userId, now, idleMs }: { userId: string; now: number; idleMs: number },
+): Promise<ListedSession[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select(['sid_hash', 'client_key', 'created_at', 'last_seen_at', 'expires_at'])
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', new Date(now))
+    .where('last_seen_at', '>', new Date(now - idleMs))
+    .orderBy('created_at', 'desc')
+    .orderBy('sid_hash')
+    .limit(MAX_LISTED)
+    .execute()
+  return rows.map((row) => ({
+    sidHash: toHex(row.sid_hash),
+    clientKey: row.client_key === null ? undefined : toHex(row.client_key),
+    createdAt: row.created_at.getTime(),
+    lastSeenAt: row.last_seen_at.getTime(),
+    expiresAt: row.expires_at.getTime(),
+  }))
+}
+
+/** Deletes all sessions of a user. */
+export async function deleteSessions(db: Kysely<Tables>, userId: string): Promise<void> {
+  await db.deleteFrom('sessions').where('user_id', '=', userId).execute()
 }
 
 export async function deleteSession(db: Kysely<Tables>, sidHash: string): Promise<boolean> {

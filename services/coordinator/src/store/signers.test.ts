@@ -31,7 +31,8 @@ describe('signers', () => {
     const wallet = hasWallet
       ? await store.createWallet({ userId: user.id, address, kmsKeyId, witness: createTestWitness(), now: NOW })
       : undefined
-    const signer = { userId: user.id, grant: session.grant, keyId: kmsKeyId, address, walletId: wallet?.id }
+    const { grant, owner } = session
+    const signer = { userId: user.id, grant, isBound: false, owner, keyId: kmsKeyId, address, walletId: wallet?.id }
     return { user, session, wallet, signer, asked: { sidHash: session.sidHash, digest: DIGEST } }
   }
   const find = (asked: readonly { sidHash: string; digest: `0x${string}` }[], now = NOW) =>

@@ -1,4 +1,4 @@
-import type { Hex } from '@countersign/protocol'
+import type { Hex, OwnerOpening } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { PREPARED } from './openDatabase.ts'
 import { isSeenDue, markSeen } from './sessions.ts'
@@ -11,6 +11,10 @@ import type { StoredPolicy } from './vaults.ts'
 export type Signer = {
   userId: string
   grant: string
+  /** Whether each request needs a stamp. */
+  isBound: boolean
+  /** Opens the owner commitment of the user's own wallet. */
+  owner: OwnerOpening
   /** The key of the wallet that signs, as is `address`. */
   keyId: string
   address: Hex
@@ -34,6 +38,8 @@ type SignerRow = {
   expires_at: number
   user_id: string
   grant_token: string
+  is_bound: boolean
+  owner: OwnerOpening
   key_id: string
   user_key_id: string
   address: string
@@ -65,6 +71,7 @@ export async function findSigners(
   const list = (read: (one: SignerQuery) => string | null) => toList(queries.map(read), 'text')
   const { rows } = await sql<SignerRow>`${sql.raw(PREPARED)}
     select queries.position::int4, queries.sid_hash, s.user_id, s.grant_token,
+      s.client_key is not null as is_bound, s.owner,
       extract(epoch from s.last_seen_at)::float8 * 1000 as last_seen_at,
       extract(epoch from s.expires_at)::float8 * 1000 as expires_at,
       encode(s.key_id, 'hex') as key_id, encode(u.kms_key_id, 'hex') as user_key_id, encode(s.address, 'hex') as address,
@@ -112,7 +119,7 @@ function toSigner(row: SignerRow): FoundSigner {
   // These rows never change, so one was changed by hand.
   if (row.key_id !== row.user_key_id) return 'key_binding_mismatch'
   const { user_id: userId, grant_token: grant, key_id: keyId, wallet_id: walletId } = row
-  const signer = { userId, grant, keyId, address: `0x${row.address}` as const }
+  const signer = { userId, grant, isBound: row.is_bound, owner: row.owner, keyId, address: `0x${row.address}` as const }
   if (walletId === null && row.query_wallet !== null) return 'vault_not_found'
   if (walletId === null) return { ...signer, walletId: undefined, signed: undefined }
   const signed = row.slug === null ? undefined : { signature: toSignature(row.signature), slug: row.slug }

@@ -32,6 +32,7 @@ describe('the store', () => {
       stateHash: randomHex(32),
       codeVerifier: 'verifier',
       nonce: 'nonce',
+      clientKey: undefined,
       returnTo: 'https://app.example/',
       expiresAt: NOW + 600_000,
       ...changes,

@@ -1,6 +1,7 @@
 import type {
   AnyWitness,
   EnclaveSettings,
+  OwnerOpening,
   ProofStatus,
   SignatureKind,
   WebhookData,
@@ -32,6 +33,7 @@ export type Tables = {
     state_hash: Bytes
     code_verifier: string
     nonce: string
+    client_key: Bytes | null
     return_to: string
     expires_at: Date
   }
@@ -39,6 +41,9 @@ export type Tables = {
     sid_hash: Bytes
     user_id: string
     grant_token: string
+    client_key: Bytes | null
+    /** Opens the owner commitment of the wallet's address. */
+    owner: Json<OwnerOpening>
     key_id: Bytes
     address: Bytes
     created_at: Date

@@ -132,7 +132,14 @@ describe('vaults', () => {
     const { sidHash, grant } = owner.session
     expect(await find(sidHash, address)).toBe('vault_not_found')
     await complete(policy)
-    const own = { userId: owner.user.id, grant, keyId: owner.wallet.kmsKeyId, address: owner.wallet.address }
+    const own = {
+      userId: owner.user.id,
+      grant,
+      isBound: false,
+      owner: owner.session.owner,
+      keyId: owner.wallet.kmsKeyId,
+      address: owner.wallet.address,
+    }
     expect(await find(sidHash)).toEqual({ ...own, walletId: owner.wallet.id, signed: undefined })
     expect(await find(sidHash, own.address)).toEqual({ ...own, walletId: owner.wallet.id, signed: undefined })
     expect(await find(sidHash, address)).toEqual({ ...own, keyId, address, walletId, policy, signed: undefined })
@@ -144,7 +151,10 @@ describe('vaults', () => {
     const { user, wallet, session } = await createOwner()
     const vault = await subject.store.createVault(createVaultOf(user.id))
     await complete(vault.policy)
-    const stated = { kind: 'address', subject: { address: vault.address, policy: vault.policy.hash } } as const
+    const stated = {
+      kind: 'address',
+      subject: { address: vault.address, policy: vault.policy.hash, owner: randomHex(32) },
+    } as const
     const provenance = wallet.provenance
     const ofVault = createTestSigningV2({ ...vault, provenance }, stated)
     const { coordinatorKey } = ofVault.statement

@@ -92,6 +92,15 @@ export function createMemoryStore() {
       if (now - session.lastSeenAt >= SEEN_EVERY_MS) rows.sessions.set(sidHash, { ...session, lastSeenAt: now })
       return { session, user }
     },
+    async listSessions({ userId, now, idleMs }) {
+      read()
+      const isOpen = (one: Session) => one.userId === userId && one.expiresAt > now && one.lastSeenAt > now - idleMs
+      return [...rows.sessions.values()].filter(isOpen).toReversed()
+    },
+    async deleteSessions(userId) {
+      write()
+      for (const one of rows.sessions.values()) if (one.userId === userId) rows.sessions.delete(one.sidHash)
+    },
     async deleteSession(sidHash) {
       write()
       return rows.sessions.delete(sidHash)
@@ -152,7 +161,8 @@ export function createMemoryStore() {
       const found = await Promise.all(queries.map(({ sidHash }) => store.findSession({ sidHash, now, idleMs })))
       return found.map((signedIn, index) => {
         if (signedIn === undefined || signedIn === 'expired') return signedIn
-        const { grant, keyId, address, userId } = signedIn.session
+        const { grant, clientKey, owner, keyId, address, userId } = signedIn.session
+        const isBound = clientKey !== undefined
         const wallet = rows.wallets.get(userId)
         if (wallet !== undefined && (wallet.kmsKeyId !== keyId || wallet.address !== address)) {
           return 'key_binding_mismatch'
@@ -162,7 +172,16 @@ export function createMemoryStore() {
           const { signature = null, slug } = rows.signed.get(`${walletId}/${query?.digest}`) ?? {}
           return slug ? { signature, slug } : undefined
         }
-        const signer = { userId, grant, keyId, address, walletId: wallet?.id, signed: findSigned(wallet?.id) }
+        const signer = {
+          userId,
+          grant,
+          isBound,
+          owner,
+          keyId,
+          address,
+          walletId: wallet?.id,
+          signed: findSigned(wallet?.id),
+        }
         if (query?.wallet === undefined || (wallet && query.wallet === wallet.address)) return signer
         const vault = rows.vaults.get(query.wallet)
         if (vault?.userId !== userId || !vault.isPinned) return 'vault_not_found'

@@ -101,6 +101,8 @@ export function createTestSession(user: User, changes: Partial<Session> = {}): S
     sidHash: randomHex(32),
     userId: user.id,
     grant: 'a grant',
+    clientKey: undefined,
+    owner: { salt: randomHex(32), identity: { issuer: user.issuer, subject: user.subject, email: null } },
     keyId: user.kmsKeyId,
     address: `0x${randomHex(20)}`,
     createdAt: NOW,
@@ -245,6 +247,8 @@ export function createTestSigningV2(
       policy: null,
       approvals: null,
       coordinatorKey: statement.coordinatorKey,
+      rule: null,
+      session: 'cookie',
       signedAt: statement.signedAt,
     },
   }

@@ -1,10 +1,14 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type Hex, preimages, toCanonicalJson, toPreimage } from '@countersign/protocol/core'
 import { hmacSha256 } from '@countersign/root-secret/sealing'
+import type { Identity } from '../ports.ts'
 
 /** A session as the enclave attests it to itself: this owner, with this session secret, may use this key until `exp`. */
 export type Grant = {
   owner: string
+  identity: Identity
+  /** If not null, each request needs a stamp of this key. */
+  clientKey: string | null
   /** SHA-256 of the session secret. */
   sidHash: string
   keyId: string
@@ -18,7 +22,8 @@ export type Grants = { grantKey: Uint8Array; grants: Map<string, Grant> }
 
 export type GrantFault = 'grant_invalid' | 'session_expired'
 
-const MAX_GRANT_CHARACTERS = 1024
+/** An identity has up to a thousand characters. */
+const MAX_GRANT_CHARACTERS = 3_072
 const MAC_BYTES = 32
 const MAX_REMEMBERED = 4_096
 

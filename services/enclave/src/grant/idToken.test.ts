@@ -172,11 +172,41 @@ describe('a valid token', () => {
     ['Ed25519', 'Ed25519', 'ed25519'] as const,
   ])('%s, signed by jose and by Node', async (alg, name, kid) => {
     const { privateKey } = pairs[name]
-    const expected = { issuer: issuer.issuer, subject: 'user-1', issuedAt: NOW_S * 1000 }
+    const expected = { issuer: issuer.issuer, subject: 'user-1', email: null, issuedAt: NOW_S * 1000 }
     const fromJose = await new SignJWT(claims()).setProtectedHeader({ alg, kid, typ: 'JWT' }).sign(privateKey)
     expect(await createVerifier().verify({ idToken: fromJose, loginSecret: SECRET })).toEqual(expected)
     const fromNode = signText(JSON.stringify({ alg, kid }), JSON.stringify(claims()), privateKey, alg)
     expect(await createVerifier().verify({ idToken: fromNode, loginSecret: SECRET })).toEqual(expected)
+  })
+
+  test.each([
+    ['verified', { email_verified: true }, 'someone@example.org'],
+    ['verified, as Apple writes it', { email_verified: 'true' }, 'someone@example.org'],
+    ['not verified', { email_verified: false }, null],
+    ['verified by another word', { email_verified: 'yes' }, null],
+    ['not a string', { email_verified: true, email: 7 }, null],
+    ['empty', { email_verified: true, email: '' }, null],
+    ['too long', { email_verified: true, email: `${'a'.repeat(243)}@example.org` }, null],
+    ['with a line feed', { email_verified: true, email: 'a\nb@example.org' }, null],
+  ])('an e-mail address that is %s', async (_, changes, email) => {
+    const user = await createVerifier().verify({ idToken: token(claims(changes)), loginSecret: SECRET })
+    expect(user.email).toBe(email)
+  })
+
+  test('a nonce with a client key is for this key and secret only', async () => {
+    const [clientKey, other] = ['11', '22'].map((byte) => `04${byte.repeat(64)}`)
+    const hash = (data: Uint8Array) => createHash('sha256').update(data).digest()
+    const tag = Buffer.from('countersign/login/v2\0')
+    const preimage = Buffer.concat([tag, hash(SECRET), Buffer.from(clientKey ?? '', 'hex')])
+    const idToken = token(claims({ nonce: hash(preimage).toString('base64url') }))
+    const verify = (loginSecret: Uint8Array, key?: string) =>
+      createVerifier().verify({ idToken, loginSecret, clientKey: key })
+    await expect(verify(SECRET, clientKey)).resolves.toHaveProperty('subject', 'user-1')
+    await expect(verify(SECRET, other)).rejects.toMatchObject({ code: 'id_token_invalid', details: 'nonce' })
+    await expect(verify(SECRET)).rejects.toMatchObject({ code: 'id_token_invalid', details: 'nonce' })
+    await expect(verify(new Uint8Array(32), clientKey)).rejects.toMatchObject({ details: 'nonce' })
+    const plain = createVerifier().verify({ idToken: token(), loginSecret: SECRET, clientKey })
+    await expect(plain).rejects.toMatchObject({ details: 'nonce' })
   })
 
   test('the second issuer, with its own key and audience', async () => {
@@ -185,6 +215,7 @@ describe('a valid token', () => {
     expect(await createVerifier().verify({ idToken, loginSecret: SECRET })).toEqual({
       issuer: second.issuer,
       subject: 'user-1',
+      email: null,
       issuedAt: NOW_S * 1000,
     })
   })

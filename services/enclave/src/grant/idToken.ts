@@ -1,11 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import {
+  hashLogin,
   isPlainObject,
   parseStrictJson,
-  preimages,
   ServiceError,
   type StrictJsonErrorCode,
-  toPreimage,
 } from '@countersign/protocol/core'
 import { compactVerify, errors } from 'jose'
 import { EnclaveError } from '../errors.ts'
@@ -74,10 +73,10 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       return Math.min(...dates)
     },
 
-    async verify({ idToken, loginSecret }) {
+    async verify({ idToken, loginSecret, clientKey }) {
       const bootedAt = time.bootedAt()
       if (loginSecret.length !== LOGIN_SECRET_LENGTH) throw idTokenInvalid('login_secret')
-      const nonce = toNonce(loginSecret)
+      const nonce = Buffer.from(hashLogin({ loginSecret, clientKey })).toString('base64url')
       const { header, claims } = parseToken(idToken)
       assertHeader(header)
       const { iss } = claims
@@ -97,7 +96,7 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       usedNonces.use({ nonce, issuedAt, now })
       // At most the skew ahead, so it is never rejected.
       time.raise(issuedAt)
-      return { issuer: iss, subject: sub, issuedAt: Math.min(issuedAt, now) }
+      return { issuer: iss, subject: sub, email: readEmail(claims), issuedAt: Math.min(issuedAt, now) }
     },
   }
 }
@@ -176,8 +175,10 @@ function toMilliseconds(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value * 1000 : undefined
 }
 
-function toNonce(loginSecret: Uint8Array): string {
-  return createHash('sha256').update(toPreimage(preimages.login, { loginSecret })).digest('base64url')
+/** Null unless the issuer has verified the address. Apple writes `"true"`. RFC 5321 §4.5.3.1 allows 254 characters. */
+function readEmail({ email, email_verified: isVerified }: Members): string | null {
+  if (isVerified !== true && isVerified !== 'true') return null
+  return typeof email === 'string' && /^[^\p{Cc}\p{Cs}]{1,254}$/u.test(email) ? email : null
 }
 
 function isSameNonce(claim: unknown, nonce: string): boolean {

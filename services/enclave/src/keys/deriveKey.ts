@@ -3,9 +3,11 @@ import {
   concatBytes,
   fromHex,
   type Hex,
+  type OwnerOpening,
   preimages,
   tags,
   toAddress,
+  toCanonicalJson,
   toHex,
   toPreimage,
   toTagBytes,
@@ -31,6 +33,8 @@ type KeyName = string | { owner: string; policy: string }
 /** Everything derived from the root secret. With `sign/`, the only code that handles private keys. */
 export type Keyring = Grants & {
   describe(name: KeyName): WalletKey
+  /** Opens the commitment to the owner of a key's address. The same each time, so that an opening is never lost. */
+  openOwner(keyId: string, identity: Identity): OwnerOpening
   /** Passes a private key to `use`, then overwrites it. */
   withPrivateKey<Result>(name: KeyName, use: (privateKey: Uint8Array) => Result): Result
   /** The Ed25519 key that signs checkpoints of the log with this origin. */
@@ -38,7 +42,7 @@ export type Keyring = Grants & {
 }
 
 /** The owner of a key: SHA-256(iss ‖ 0x00 ‖ sub), in hex. */
-export function toOwner({ issuer, subject }: Identity): string {
+export function toOwner({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'>): string {
   return createHash('sha256').update(`${issuer}\0${subject}`).digest('hex')
 }
 
@@ -53,6 +57,7 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
   // Done once, because it doesn't depend on the derived key.
   const extracted = extract(new Uint8Array(), rootSecret)
   const keyIdKey = expand(extracted, Buffer.from(tags.keyId), 32)
+  const ownerSaltKey = expand(extracted, toTagBytes(tags.ownerSalt), 32)
   const wallets = new Map<string, WalletKey>()
   // Separate from wallets, so that naming many policies can't evict other users' wallets.
   const vaults = new Map<string, WalletKey>()
@@ -71,6 +76,10 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
     grants: new Map(),
     withPrivateKey,
     deriveLogKey: (origin) => deriveLogKey(extracted, origin),
+    openOwner(keyId, identity) {
+      const identityHash = createHash('sha256').update(toCanonicalJson(identity)).digest()
+      return { salt: toHex(hmacSha256(ownerSaltKey, concatBytes(fromHex(keyId), identityHash))), identity }
+    },
     describe(name) {
       const [remembered, key] = typeof name === 'string' ? [wallets, name] : [vaults, `${name.owner} ${name.policy}`]
       const known = remembered.get(key)

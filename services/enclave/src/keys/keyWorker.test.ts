@@ -6,7 +6,8 @@ import { createKeyWorker, type KeyWorker } from './keyWorker.ts'
 
 const configHash = new Uint8Array(32).fill(1)
 const aad = new Uint8Array(64)
-const grant = { owner: 'ab'.repeat(32), sidHash: 'cd'.repeat(32), exp: 1 }
+const identity = { issuer: 'https://issuer.example', subject: 'alice', email: null }
+const grant = { owner: 'ab'.repeat(32), identity, clientKey: null, sidHash: 'cd'.repeat(32), exp: 1 }
 let empty: KeyWorker
 let given: KeyWorker
 

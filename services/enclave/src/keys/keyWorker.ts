@@ -1,24 +1,25 @@
 import { Worker } from 'node:worker_threads'
-import type { Hex, LogSetting, SignItem, SignItemError } from '@countersign/protocol/core'
+import type { Hex, LogSetting, OwnerOpening, SignItem, SignItemError } from '@countersign/protocol/core'
 import { endThread } from '@countersign/service/thread'
-import type { GrantFault } from '../grant/grant.ts'
+import type { Grant, GrantFault } from '../grant/grant.ts'
 import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'
 import type { SignedItem } from '../sign/signItem.ts'
 import type { VaultRules } from '../vault/checkVault.ts'
 import type { WalletKey } from './deriveKey.ts'
 
-type OpenedGrant = { grant: string; keyId: string; address: Hex }
+type OpenedGrant = { grant: string; keyId: string; address: Hex; owner: OwnerOpening }
+type OpenGrantParameters = Pick<Grant, 'owner' | 'identity' | 'clientKey' | 'sidHash' | 'exp'>
 
 /**
  * The only thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for quotes.
  * Statements, grants and public keys leave it; the root secret leaves it only sealed.
  */
 export type KeyWorker = {
-  openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
+  openGrant(parameters: OpenGrantParameters): Promise<OpenedGrant>
   /** `now` is the signing time, because the thread has no clock. An item of a vault needs its rules. */
   sign(item: SignItem, parameters: SignParameters): Promise<SignedItem | SignItemError>
   /** Describes the vault of a session's user, by the hash of its policy. */
-  describeVault(parameters: DescribeVaultParameters): Promise<WalletKey | { fault: GrantFault }>
+  describeVault(parameters: DescribeVaultParameters): Promise<OwnedKey | { fault: GrantFault }>
   /** Identifies the root secret without revealing it. 32 bytes. */
   getCommitment(): Promise<Uint8Array>
   /** The public key of the log with this origin, 32 bytes. */
@@ -32,11 +33,14 @@ export type KeyWorker = {
   close(): Promise<void>
 }
 
+/** A key, and the opening of its owner commitment. */
+export type OwnedKey = WalletKey & { owner: OwnerOpening }
+
 type SignParameters = { coordinatorKey: string; now: number; rules?: VaultRules | undefined }
 type DescribeVaultParameters = { sid: string; grant: string; policy: string; now: number }
 
 export type KeyWorkerTask =
-  | { kind: 'openGrant'; owner: string; sidHash: string; exp: number }
+  | ({ kind: 'openGrant' } & OpenGrantParameters)
   | ({ kind: 'sign'; item: SignItem } & SignParameters)
   | ({ kind: 'describeVault' } & DescribeVaultParameters)
   | { kind: 'getCommitment' }
@@ -47,7 +51,7 @@ export type KeyWorkerAnswer =
   | OpenedGrant
   | SignedItem
   | SignItemError
-  | WalletKey
+  | OwnedKey
   | { fault: GrantFault }
   | { bytes: Uint8Array }
   | { failure: string }

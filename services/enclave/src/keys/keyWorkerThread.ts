@@ -45,7 +45,9 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
     }
     if (task.kind === 'describeVault') {
       const grant = checkGrant(keyring, task)
-      return 'fault' in grant ? grant : keyring.describe({ owner: grant.owner, policy: task.policy })
+      if ('fault' in grant) return grant
+      const key = keyring.describe({ owner: grant.owner, policy: task.policy })
+      return { ...key, owner: keyring.openOwner(key.keyId, grant.identity) }
     }
     if (task.kind === 'getCommitment') return { bytes: commitment }
     if (task.kind === 'describeLog' || task.kind === 'signCheckpoint') {
@@ -54,9 +56,10 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
       const bytes = task.kind === 'describeLog' ? logKeys.describe(origin) : logKeys.sign(origin, task.text)
       return bytes === undefined ? FAILURE : { bytes }
     }
-    const { owner, sidHash, exp } = task
-    const { keyId, address } = keyring.describe(owner)
-    return { grant: createGrant(keyring.grantKey, { owner, sidHash, keyId, address, exp }), keyId, address }
+    const { kind: _, ...session } = task
+    const { keyId, address } = keyring.describe(session.owner)
+    const grant = createGrant(keyring.grantKey, { ...session, keyId, address })
+    return { grant, keyId, address, owner: keyring.openOwner(keyId, session.identity) }
   } catch {
     return FAILURE
   }

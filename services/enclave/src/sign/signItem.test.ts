@@ -40,17 +40,20 @@ const witness = createWitness(now, new Uint8Array(32))
 const entropyHash = toHex(hashEntropy(new Uint8Array(32)))
 
 function openSession(subject: string, changes: Partial<Parameters<typeof createGrant>[1]> = {}) {
-  const owner = toOwner({ issuer: 'https://issuer.example', subject })
+  const identity = { issuer: 'https://issuer.example', subject, email: null }
+  const owner = toOwner(identity)
   const { keyId, address } = keyring.describe(owner)
   const grant = createGrant(keyring.grantKey, {
     owner,
+    identity,
+    clientKey: null,
     sidHash: toSidHash(sid),
     keyId,
     address,
     exp: now + 1,
     ...changes,
   })
-  return { owner, keyId, address, grant }
+  return { owner, identity, keyId, address, grant }
 }
 
 const txMetadata: TxMetadata = {
@@ -214,6 +217,8 @@ describe('grant table: no signature', () => {
       {
         grant: createGrant(foreign.grantKey, {
           owner: alice.owner,
+          identity: alice.identity,
+          clientKey: null,
           sidHash: toSidHash(sid),
           keyId: alice.keyId,
           address: alice.address,
@@ -227,6 +232,8 @@ describe('grant table: no signature', () => {
       {
         grant: createGrant(createKeyring(rootSecret, new Uint8Array(32)).grantKey, {
           owner: alice.owner,
+          identity: alice.identity,
+          clientKey: null,
           sidHash: toSidHash(sid),
           keyId: alice.keyId,
           address: alice.address,

@@ -10,6 +10,7 @@ import {
   type Hex,
   hashAuthorization,
   hashContent,
+  hashOwner,
   hashParsedTransaction,
   isOffChain,
   type OffChainItem,
@@ -29,10 +30,12 @@ import {
   tags,
   toHex,
   toPrefixedHex,
+  toSessionName,
   toStatementText,
   type VaultUse,
 } from '@countersign/protocol/core'
-import { checkGrant } from '../grant/grant.ts'
+import { checkStamp } from '../grant/checkStamp.ts'
+import { checkGrant, type Grant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import type { Random } from '../ports.ts'
 import { type CheckVaultDeps, checkVault, findPolicy, refusedKind, type VaultRules } from '../vault/checkVault.ts'
@@ -58,6 +61,9 @@ export type SignItemDeps = CheckVaultDeps & {
 
 /** The members that all statements have. */
 type Facts = Pick<Statement, 'address' | 'coordinatorKey' | 'keyId' | 'publicKey' | 'signedAt'>
+
+/** The members that only statements of version 2 have: what authorized the request. */
+type Authority = Pick<StatementV2, 'session' | 'rule'>
 
 type SigningItem = Exclude<SignItem, AddressItem>
 
@@ -90,10 +96,15 @@ export function signItem(
   if (item.keyId !== keyId) return { error: 'key_binding_mismatch' }
 
   const facts: Facts = { address, coordinatorKey, keyId, publicKey, signedAt: new Date(now).toISOString() }
-  if (item.kind === 'address') return stateAddress(deps, item, { facts, rules })
-  if (item.kind === 'authorization' && item.vault !== undefined) return refusedKind
-  const read = readItem(item, deps.implementations)
+  const authority: Authority = { session: toSession(grant), rule: item.vault?.rule ?? null }
+  const read = item.kind === 'address' ? { item, digest: null } : readItem(item, deps.implementations)
   if ('error' in read) return read
+  const vaultRule = item.vault === undefined ? null : { policy: item.vault.policy, rule: authority.rule }
+  const request = { address, vault: vaultRule, kind: item.kind, digest: read.digest }
+  const fault = checkStamp(deps, { grant, stamp: item.stamp, request, now })
+  if (fault !== undefined) return { error: fault }
+  if (read.digest === null) return stateAddress(deps, read.item, { facts, rules, grant, authority })
+  if (item.kind === 'authorization' && item.vault !== undefined) return refusedKind
   const { digest } = read
   if (!isChainAllowed(read.item, deps.chainIds)) return { error: 'invalid_request' }
   const { vault } = read.item
@@ -105,7 +116,7 @@ export function signItem(
     if (refusal !== undefined) return refusal
   }
   const signature = keyring.withPrivateKey(name, (privateKey) => signDigest(digest, privateKey))
-  return toSignedItem(toSigned(deps, { ...read, signature, facts }), policy)
+  return toSignedItem(toSigned(deps, { ...read, signature, facts, authority }), policy)
 }
 
 /** `policy` belongs to the vault, which has allowed the item. */
@@ -120,38 +131,46 @@ function toSignedItem(signed: SignedStatement, policy: Policy | undefined): Sign
 function stateAddress(
   deps: SignItemDeps,
   item: AddressItem,
-  { facts, rules }: { facts: Facts; rules: VaultRules | undefined },
+  { facts, rules, grant, authority }: StateAddressParameters,
 ): SignedItem | SignItemError {
   const { vault } = item
   const policy = vault === undefined ? undefined : findPolicy(deps, vault, rules)
   if (policy !== undefined && 'error' in policy) return policy
   const sources = rules?.sample === undefined ? [] : [rules.sample.source]
   if (policy !== undefined && !canTellTime(policy, sources)) return { error: 'policy_not_supported' }
-  const subject = { address: facts.address, policy: vault?.policy ?? null }
-  return toSignedItem(toSignedV2(item, facts, { kind: 'address', subject }), policy)
+  const owner = toHex(hashOwner(deps.keyring.openOwner(facts.keyId, grant.identity)))
+  const subject = { address: facts.address, policy: vault?.policy ?? null, owner }
+  return toSignedItem(toSignedV2({ item, facts, authority }, { kind: 'address', subject }), policy)
+}
+
+type StateAddressParameters = { facts: Facts; rules: VaultRules | undefined; grant: Grant; authority: Authority }
+
+/** How a statement names the session. */
+function toSession({ clientKey }: Grant): string {
+  return clientKey === null ? 'cookie' : toSessionName(clientKey)
 }
 
 /** The content in its canonical form, and its hash. */
 type Read<Item> = { item: Item; digest: Uint8Array }
 
-type Made<Item> = Read<Item> & { signature: Uint8Array<ArrayBuffer>; facts: Facts }
+type Made<Item> = Read<Item> & { signature: Uint8Array<ArrayBuffer>; facts: Facts; authority: Authority }
 
 function toSigned({ random }: SignItemDeps, made: Made<SigningItem>): SignedStatement {
-  const { item, digest, signature, facts } = made
+  const { item, digest, signature } = made
   if (item.kind === 'transaction') {
     // Version 1 has no field for a policy.
     return item.statementVersion === 1 && item.vault === undefined
       ? { statement: toStatement({ ...made, item }) }
-      : toSignedV2(item, facts, { kind: 'transaction', subject: toTransactionSubject({ ...made, item }) })
+      : toSignedV2(made, { kind: 'transaction', subject: toTransactionSubject({ ...made, item }) })
   }
   const bytes = { digest: toPrefixedHex(digest), signature: toPrefixedHex(signature) }
   if (item.kind === 'authorization') {
     const subject = { ...parseAuthorization(item.authorization), ...bytes }
-    return toSignedV2(item, facts, { kind: 'authorization', subject })
+    return toSignedV2(made, { kind: 'authorization', subject })
   }
   const opening = toOpening(item, bytes, random)
   const commitment = toHex(computeCommitment(opening))
-  return { ...toSignedV2(item, facts, { kind: 'off-chain', subject: { commitment } }), opening }
+  return { ...toSignedV2(made, { kind: 'off-chain', subject: { commitment } }), opening }
 }
 
 function toStatement({ item, signature, facts }: Made<TransactionItem>): Statement {
@@ -167,12 +186,12 @@ function toStatement({ item, signature, facts }: Made<TransactionItem>): Stateme
 }
 
 function toSignedV2(
-  { witness, vault }: SignItem,
-  facts: Facts,
+  { item: { witness, vault }, facts, authority }: { item: SignItem; facts: Facts; authority: Authority },
   { kind, subject }: Signed,
 ): { statement: StatementV2; subject: Signed['subject'] } {
   const statement: StatementV2 = {
     ...facts,
+    ...authority,
     // Equals `hashApprovals`: the request was accepted only with the list in canonical form.
     approvals: isApproved(vault) ? hash('sha256', `[${vault.approvals.map(toFlatJson).join()}]`, 'hex') : null,
     kind,

@@ -43,8 +43,9 @@ let reportData: Uint8Array[]
 beforeAll(async () => {
   const rootSecret = new Uint8Array(32).map((_, index) => index)
   keyWorker = await createKeyWorker({ rootSecret, configHash, implementations: [implementation] })
-  const owner = toOwner({ issuer: 'https://issuer.example', subject: 'alice' })
-  const { grant, keyId } = await keyWorker.openGrant({ owner, sidHash: toSidHash(sid), exp: NOW + 60_000 })
+  const identity = { issuer: 'https://issuer.example', subject: 'alice', email: null }
+  const session = { owner: toOwner(identity), identity, clientKey: null, sidHash: toSidHash(sid), exp: NOW + 60_000 }
+  const { grant, keyId } = await keyWorker.openGrant(session)
   granted = { sid, grant, keyId }
 })
 afterAll(() => keyWorker.close())

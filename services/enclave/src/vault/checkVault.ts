@@ -51,7 +51,9 @@ export function checkVault(
 ): SignItemError | undefined {
   const request = toPolicyRequest(item, sample)
   if (request === undefined) return refusedKind
-  const verdict = checkPolicy(policy, request)
+  // Without an index, `checkPolicy` would accept any rule. Parsing rejects such items, too.
+  if (vault.rule === undefined) return { error: 'invalid_request' }
+  const verdict = checkPolicy(policy, request, vault.rule)
   if (!verdict.allowed) {
     const { reasons, rules, nearest } = verdict
     return { error: 'policy_refused', details: { reasons, rules, nearest } }

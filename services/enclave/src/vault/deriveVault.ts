@@ -27,8 +27,7 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
   // Before parsing the policy, which takes longer: callers without a session must not keep this thread busy.
   const vault = await deps.keyWorker.describeVault({ sid, grant, policy: name, now: deps.time.now() })
   if ('fault' in vault) throw new EnclaveError(vault.fault, 'no valid session')
-  const { keyId, address, publicKey } = vault
-  const response = { keyId, address, publicKey, policy: name }
+  const response = { ...vault, policy: name }
   if (request.isKnown) return response
   const policy = readNewPolicy(request.policy)
   const { settings, chainIds } = deps

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { full, limited, scheduled } from '../../../../packages/policy/test/policies.ts'
 import { beacon, createRound } from '../../test/beacon.ts'
 import { createKnownTime } from '../../test/time/time.ts'
-import { approve, large, payment } from '../../test/vault.ts'
+import { approve, findRule, large, payment } from '../../test/vault.ts'
 import { createWitness, satelliteKey } from '../../test/witness.ts'
 import { toSidHash } from '../grant/grant.ts'
 import { toOwner } from '../keys/deriveKey.ts'
@@ -47,6 +47,9 @@ const timed = createPolicy({
   ],
 })
 
+/** The policies of the vaults, by hash. */
+const known = new Map([limited, full, timed, scheduled].map((policy) => [toHex(hashPolicy(policy)), policy]))
+
 /** Two enclaves with one secret, and a user's session with the first. */
 let workers: KeyWorker[]
 let session: { sid: string; grant: string; keyId: string }
@@ -54,8 +57,9 @@ let session: { sid: string; grant: string; keyId: string }
 beforeAll(async () => {
   const create = () => createKeyWorker({ rootSecret: new Uint8Array(32).fill(7), configHash, implementations: [] })
   workers = [await create(), await create()]
-  const owner = toOwner({ issuer: 'https://issuer.example', subject: 'alice' })
-  const opened = await workers[0]?.openGrant({ owner, sidHash: toSidHash(sid), exp: NOW + 60_000 })
+  const identity = { issuer: 'https://issuer.example', subject: 'alice', email: null }
+  const granted = { owner: toOwner(identity), identity, clientKey: null, sidHash: toSidHash(sid), exp: NOW + 60_000 }
+  const opened = await workers[0]?.openGrant(granted)
   session = { sid, grant: opened?.grant ?? '', keyId: opened?.keyId ?? '' }
 })
 afterAll(() => Promise.all(workers.map((worker) => worker.close())))
@@ -109,7 +113,8 @@ const toPayment = (
   const txMetadata = { ...payment, nonce }
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
   const wanted = { kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
-  return { ...session, keyId, witness, vault: { policy }, ...wanted }
+  const rule = findRule(known.get(policy) ?? limited, txMetadata)
+  return { ...session, keyId, witness, vault: { policy, rule }, ...wanted }
 }
 
 test('requests an unknown policy before it uses the sample, and this enclave remembers the text', async () => {
@@ -219,7 +224,8 @@ test('an approval expires while the clock is stopped', async () => {
   const digest = `0x${toHex(hashUnsignedTransaction(large))}` as const
   const of = { policy: limited, hash: vault.policy, address: vault.address }
   const approvals = [approve(of, { digest, expiresMs: NOW + 20_000 })]
-  const use = { ...toPayment(vault), digest, txMetadata: large, vault: { policy: vault.policy, approvals } } as SignItem
+  const vaultUse = { policy: vault.policy, rule: findRule(limited, large), approvals }
+  const use = { ...toPayment(vault), digest, txMetadata: large, vault: vaultUse } as SignItem
   const signLarge = () => sign([{ ...use, witness: createWitness(NOW) }], [toText(limited)])
   expect(await signLarge()).toEqual([expect.objectContaining({ kind: 'transaction' })])
   elapsedMs = 30_000

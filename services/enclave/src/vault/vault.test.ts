@@ -7,6 +7,7 @@ import {
   computeCommitment,
   hashLeaf,
   hashMessage,
+  hashOwner,
   hashSubject,
   hashTypedData,
   type Opening,
@@ -91,7 +92,9 @@ describe('a vault signs what its rules allow', () => {
     ['typed-data', { ...permit, domain: { name: 'Mail' } }, undefined],
   ] as const)('a %s, with the approvals in its opening', (kind, content, hashed) => {
     const digest = `0x${toHex(hashed ?? hashTypedData(content as never))}`
-    const item = { ...lax.granted, kind, content } as SignItem & { vault: VaultUse }
+    const rule = lax.policy.rules.findIndex((each) => each.kind === kind)
+    const use = { ...lax.granted, vault: { ...lax.granted.vault, rule } }
+    const item = { ...use, kind, content } as SignItem & { vault: VaultUse }
     const approvals = [0, 1, 2].map((approver) => approve(lax, { digest, kind, approver }))
     const { opening, subject, statement } = signVault(approved(item, ...approvals), { policy: lax.text }, lax)
     expect(statement.kind).toBe('off-chain')
@@ -161,21 +164,42 @@ describe('approvals: no signature', () => {
 })
 
 describe('rules: no signature', () => {
-  test('names the closest rule if none allows it', () => {
+  test('rejects what the named rule does not allow, with its reasons', () => {
     const item = toTransaction(vault, { ...large, to: `0x${'99'.repeat(20)}` })
-    const refused = sign(approved(item, approve(vault, { digest: item.digest })), rules)
-    expect(refused).toMatchObject({
+    const { rule } = item.vault
+    expect(sign(approved(item, approve(vault, { digest: item.digest })), rules)).toEqual({
       error: 'policy_refused',
-      details: { reasons: [], rules: [{ rule: 0 }, { rule: 1 }] },
+      details: { reasons: [], rules: [{ rule, reasons: [{ code: 'recipient_not_allowed' }] }], nearest: rule },
     })
-    if (!('details' in refused)) return expect.fail('not refused')
-    const { rules: verdicts, nearest } = refused.details
-    expect(verdicts[nearest ?? -1]?.reasons).toEqual([{ code: 'recipient_not_allowed' }])
+  })
+
+  test('what another rule than the named one allows', () => {
+    const { rule: small } = toTransaction(vault, payment).vault
+    const { rule: wide } = largeItem.vault
+    expect(small).not.toBe(wide)
+    // The wider rule needs an approval for a small payment, too.
+    expect(sign(toTransaction(vault, payment, wide), rules)).toEqual({ error: 'approvals_missing', missing: 1 })
+    expect(sign(approved(toTransaction(vault, large, small), approval), rules)).toEqual({
+      error: 'policy_refused',
+      details: { reasons: [], rules: [{ rule: small, reasons: [{ code: 'value_above_max' }] }], nearest: small },
+    })
+  })
+
+  test.each([2, 254, Number.MAX_SAFE_INTEGER, -1])('by rule %d, which the policy lacks', (rule) => {
+    expect(sign(toTransaction(vault, payment, rule), rules)).toMatchObject({ error: 'policy_refused' })
+  })
+
+  test('without a rule, even if parsing let it through', () => {
+    const { rule: _, ...use } = toTransaction(vault, payment).vault
+    expect(sign({ ...toTransaction(vault, payment), vault: use }, rules)).toEqual({ error: 'invalid_request' })
   })
 
   test('a kind without a rule', () => {
-    const item: SignItem = { ...vault.granted, kind: 'message', content: { message: '0x6869' } }
-    expect(sign(item, rules)).toMatchObject({ error: 'policy_refused' })
+    for (const rule of [0, 1, 2]) {
+      const use = { ...vault.granted, vault: { ...vault.granted.vault, rule } }
+      const item: SignItem = { ...use, kind: 'message', content: { message: '0x6869' } }
+      expect(sign(item, rules)).toMatchObject({ error: 'policy_refused' })
+    }
   })
 
   test('an authorization, under any rules, even of code that wallets may delegate to', () => {
@@ -254,9 +278,11 @@ describe('addresses', () => {
     const own: SignItem = { ...vault.granted, keyId: owner.keyId, vault: undefined, kind: 'address' } as never
     const wallet = sign(own) as SignedV2
     expect(wallet.statement).toMatchObject({ kind: 'address', address: owner.address, policy: null, approvals: null })
-    expect(wallet.subject).toEqual({ address: owner.address, policy: null })
+    const toCommitment = (keyId: string) => toHex(hashOwner(keyring.openOwner(keyId, owner.identity)))
+    expect(wallet.subject).toEqual({ address: owner.address, policy: null, owner: toCommitment(owner.keyId) })
     const stated = signVault({ ...vault.granted, kind: 'address' }, rules, vault)
-    expect(stated.subject).toEqual({ address: vault.address, policy: vault.hash })
+    expect(stated.subject).toEqual({ address: vault.address, policy: vault.hash, owner: toCommitment(vault.keyId) })
+    expect(toCommitment(vault.keyId)).not.toBe(toCommitment(owner.keyId))
     expect(Object.keys(stated).sort()).toEqual(['leaf', 'statement', 'subject'])
   })
 

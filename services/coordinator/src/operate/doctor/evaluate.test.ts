@@ -175,7 +175,7 @@ describe('settings of enclave and coordinator', () => {
       callerPolicy: 'snp',
       version,
     },
-    settings: { entropy: [{ kind: 'satellite', key }], log: null, implementations: [], ...changes },
+    settings: { entropy: [{ kind: 'satellite', key }], log: null, implementations: [], sessions: 'any', ...changes },
   })
   const provider = { id: 'a', issuer: 'https://a.example', clientId: 'app', clientSecret: 'x', name: 'A', icon: '' }
   const shared = { maxAgeMs: 60_000, allowUnsigned: false, url: '' }

@@ -19,9 +19,12 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
       why = cause
     }
     const provider = createProviders([each], { publicUrl, clock, fetch, onUnavailable }).get(id)
+    if (provider === undefined || 'direct' in provider) {
+      return ok(`${where}: pages sign in there themselves`)
+    }
     let url: URL | undefined
     try {
-      url = await provider?.start({ state: random(), nonce: random(), codeVerifier: random(), mustChoose: false })
+      url = await provider.start({ state: random(), nonce: random(), codeVerifier: random(), mustChoose: false })
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error
       return describeError(why, where, `OIDC_${id.toUpperCase()}_ISSUER`)

@@ -92,6 +92,17 @@ describe('failures of an enclave', () => {
     expect(second.paths).toContain('/sign')
   })
 
+  test('a sign-in without a required client key returns session_not_bound, asks no other enclave and avoids none', async () => {
+    const [first, second] = await startTwo()
+    first.handlers['/open-session'] = refuse(403, 'session_not_bound')
+    const { enclave, lines } = setUp([first.url, second.url])
+    await expect(enclave.openSession(token)).rejects.toEqual(withCode('session_not_bound'))
+    expect(second.paths).toEqual([])
+    expect(lines.filter(({ msg }) => msg === 'Could not use an enclave')).toEqual([])
+    await enclave.signItems(items)
+    expect(first.paths).toContain('/sign')
+  })
+
   test('calls the next one after a timeout', async () => {
     const [slow, good] = await startTwo()
     const limits = holdTimeLimits()

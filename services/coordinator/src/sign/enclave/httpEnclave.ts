@@ -128,6 +128,8 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         // The enclave accepts a token only once. A second attempt would hide the first failure.
         isRepeatable: false,
         finish: (response) => response,
+      }).catch((error: unknown) => {
+        throw toSharedError(error) ?? error
       }),
 
     deriveVault: (request) =>
@@ -138,7 +140,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         isRepeatable: true,
         finish: (response) => response,
       }).catch((error: unknown) => {
-        throw toVaultError(error) ?? error
+        throw toSharedError(error) ?? error
       }),
 
     signItems: (items, policies) =>
@@ -221,25 +223,26 @@ function issuerUnavailable(): CoordinatorError {
   return new CoordinatorError('provider_unavailable', 'the provider is unreachable', { details })
 }
 
-/** Rejections of a session or policy. Every enclave would reject it. */
-const VAULT_ERRORS: Readonly<Record<string, CoordinatorErrorCode>> = {
+/** Rejections of a sign-in, session or policy. Every enclave would reject it. */
+const SHARED_ERRORS: Readonly<Record<string, CoordinatorErrorCode>> = {
   invalid_policy: 'invalid_policy',
   policy_not_supported: 'invalid_policy',
   grant_invalid: 'grant_invalid',
   session_expired: 'session_expired',
+  session_not_bound: 'session_not_bound',
 }
 
-function toVaultError(error: unknown): CoordinatorError | undefined {
+function toSharedError(error: unknown): CoordinatorError | undefined {
   const refusal = toRefusal(error)
-  const code = refusal !== undefined && Object.hasOwn(VAULT_ERRORS, refusal) ? VAULT_ERRORS[refusal] : undefined
-  return code && new CoordinatorError(code, 'the enclave refused the vault', { details: refusal })
+  const code = refusal !== undefined && Object.hasOwn(SHARED_ERRORS, refusal) ? SHARED_ERRORS[refusal] : undefined
+  return code && new CoordinatorError(code, 'the enclave refused the request', { details: refusal })
 }
 
 /** Whether every other enclave would fail in the same way. */
 function isFinal(error: unknown): boolean {
   if (error instanceof CoordinatorError) return error.code === 'shutting_down'
   // Don't try a used token at another enclave, which may not know that it was used.
-  if (error instanceof EndpointError) return error.details === 'id_token_replayed' || toVaultError(error) !== undefined
+  if (error instanceof EndpointError) return error.details === 'id_token_replayed' || toSharedError(error) !== undefined
   return !(error instanceof ServiceError)
 }
 

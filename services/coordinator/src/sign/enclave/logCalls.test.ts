@@ -172,6 +172,7 @@ describe('an enclave whose log is not open', () => {
     address: `0x${'ad'.repeat(20)}`,
     publicKey: '04'.repeat(65),
     policy: '33'.repeat(32),
+    owner: fakeSession.owner,
   }
   async function startClosed() {
     const closed = await startLogged()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSimulatedReportSource } from '@countersign/evidence'
 import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
-import { fromHex, hashUnsignedTransaction, toAddress, toHex } from '@countersign/protocol'
+import { fromHex, hashOwner, hashUnsignedTransaction, toAddress, toHex } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type EnclaveProcess, startEnclave } from '../../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../../enclave/test/issuer.ts'
@@ -301,14 +301,25 @@ describe('a real enclave', () => {
     expect(vault.address).not.toBe(session.address)
 
     const { enclave } = setUp([shared.https.url])
-    const use = { keyId: vault.keyId, vault: { policy: vault.policy } }
+    const use = { keyId: vault.keyId, vault: { policy: vault.policy, rule: 0 } }
     const item = { ...toItem(session), ...use, statementVersion: 2 } as const
     expect((await enclave.signItems([item])).results).toEqual([{ error: 'policy_unknown' }])
-    const stated = { kind: 'address', sid, grant, ...use, witness: toItem(session).witness } as const
+    const { rule: _, ...vaultUse } = use.vault
+    const stated = {
+      kind: 'address',
+      sid,
+      grant,
+      keyId: vault.keyId,
+      vault: vaultUse,
+      witness: toItem(session).witness,
+    } as const
     const { results } = await enclave.signItems([item, stated], [text])
     expect(results).toMatchObject([
-      { statement: { kind: 'transaction', address: vault.address, policy: vault.policy, approvals: null } },
-      { statement: { kind: 'address' }, subject: { address: vault.address, policy: vault.policy } },
+      { statement: { kind: 'transaction', address: vault.address, policy: vault.policy, rule: 0, approvals: null } },
+      {
+        statement: { kind: 'address' },
+        subject: { address: vault.address, policy: vault.policy, owner: toHex(hashOwner(vault.owner)) },
+      },
     ])
     const dear = { ...item.txMetadata, value: '2' }
     const digest = `0x${toHex(hashUnsignedTransaction(dear))}` as const

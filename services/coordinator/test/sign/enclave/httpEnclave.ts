@@ -109,6 +109,7 @@ export const fakeSession = {
   grant: 'grant',
   keyId: '1d'.repeat(16),
   address: `0x${'ad'.repeat(20)}`,
+  owner: { salt: '0a'.repeat(32), identity: { issuer: 'https://issuer.example', subject: 'alice', email: null } },
   expiresAt: '2030-01-01T00:00:00.000Z',
 }
 
