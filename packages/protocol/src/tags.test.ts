@@ -1,5 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { sessionTags } from '../vectors/sessionTags.ts'
+import { vaultTags } from '../vectors/vaultTags.ts'
+import { version1Tags } from '../vectors/version1Tags.ts'
+import { version2Tags } from '../vectors/version2Tags.ts'
 import { toHex } from './hex.ts'
 import * as preimages from './preimages.ts'
 import { tags, toPreimage, toTagBytes } from './tags.ts'
@@ -19,6 +23,10 @@ test('the sides of a transfer differ after their tag', () => {
 
 test('no two tags are the same', () => {
   expect(new Set(all).size).toBe(all.length)
+})
+
+test('every tag is in the vectors of one file', () => {
+  expect([...version1Tags, ...version2Tags, ...vaultTags, ...sessionTags].toSorted()).toEqual(all.toSorted())
 })
 
 test('tags are ASCII without spaces or controls, under one name and with a version', () => {

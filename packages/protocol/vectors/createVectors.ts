@@ -49,9 +49,7 @@ import {
   toTagBytes,
   toU32be,
 } from '../src/index.ts'
-import { sessionTags } from './sessionTags.ts'
-import { vaultTags } from './vaultTags.ts'
-import { version2Tags } from './version2Tags.ts'
+import { version1Tags } from './version1Tags.ts'
 
 // Test keys are public: RFC 8032 §7.1 test 1 and test 2, and the first account of the usual development mnemonic.
 const coordinatorSecret = fromHex('9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60')
@@ -170,9 +168,7 @@ export function createVectors() {
         address: toAddress(secp256k1.getPublicKey(walletSecret, false)),
       },
     },
-    tags: [...new Set(Object.values(tags))]
-      .filter((tag) => ![...version2Tags, ...vaultTags, ...sessionTags].includes(tag))
-      .map((tag) => ({ tag, bytes: toHex(toTagBytes(tag)) })),
+    tags: version1Tags.map((tag) => ({ tag, bytes: toHex(toTagBytes(tag)) })),
     canonicalJson: createCanonicalJson(),
     statement: { statement, json: text(toStatementBytes(statement)), leaf: toHex(leaf) },
     trees: [1, 2, 3, 5, 8].map(createTree),
