@@ -127,12 +127,13 @@ describe('signing with a browser key', () => {
       expect(await codeOf(await user.post(path, { ...body, stamp }))).toBe(`403 ${code}`)
   })
 
-  test('returns an earlier signature without a stamp, since its proof is public', async () => {
+  test('an earlier signature needs a stamp too, but the enclave does not check it again', async () => {
     const { user, signings, store } = await setUp()
     const [wallet] = store.rows.wallets.values()
     const walletId = wallet?.id ?? ''
     store.rows.signed.set(`${walletId}/${signBody.digest}`, { walletId, digest: signBody.digest, ...signed })
-    expect(await (await user.post('/sign/digest', signBody)).json()).toEqual(signed)
+    expect(await codeOf(await user.post('/sign/digest', signBody))).toBe('403 stamp_missing')
+    expect(await (await user.post('/sign/digest', { ...signBody, stamp })).json()).toEqual(signed)
     expect(signings).toEqual([])
   })
 

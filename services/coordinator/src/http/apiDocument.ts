@@ -278,7 +278,7 @@ export function createDocument(about: { publicUrl: string; version: string; sess
     paths[item][method.toLowerCase()] = {
       summary: words.summary,
       ...(words.description && { description: words.description }),
-      ...(words.needsSession && { security: [{ session: [] }] }),
+      ...(words.needsSession && { security: [{ session: [] }, { directSession: [] }] }),
       ...(parameters.length > 0 && { parameters }),
       ...(method === 'POST' && { requestBody: toBody(shapes) }),
       responses: Object.fromEntries([...toSuccesses(words, shapes), ...toFailures(words)]),
@@ -298,7 +298,15 @@ export function createDocument(about: { publicUrl: string; version: string; sess
     },
     servers: [{ url: about.publicUrl }],
     components: {
-      securitySchemes: { session: { type: 'apiKey', in: 'cookie', name: about.sessionCookie } },
+      securitySchemes: {
+        session: { type: 'apiKey', in: 'cookie', name: about.sessionCookie },
+        directSession: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'Authorization',
+          description: '`Session <secret>`, with the secret from `POST /auth/{provider}/token`.',
+        },
+      },
       schemas: {
         ...Object.fromEntries(schemas),
         AttestationReceiptV1: toReceiptSchema(receiptSchema),

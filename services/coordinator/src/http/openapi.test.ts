@@ -59,7 +59,9 @@ describe('GET /openapi.json', () => {
     ])
     expect(components.securitySchemes).toEqual({
       session: { type: 'apiKey', in: 'cookie', name: '__Host-countersign-session' },
+      directSession: { type: 'apiKey', in: 'header', name: 'Authorization', description: expect.any(String) },
     })
+    expect(paths['/auth/me']?.get?.security).toEqual([{ session: [] }, { directSession: [] }])
   })
 
   test('describes the resources of the specification; a proof’s receipt may be null', async () => {

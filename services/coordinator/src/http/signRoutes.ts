@@ -98,12 +98,12 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     if (policy === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
     if (policy === undefined && rule !== undefined) throw invalidRequest('rule is for a vault')
+    if (isBound && stamp === undefined) throw new CoordinatorError('stamp_missing', 'the request has no stamp')
+    // Only the enclave checks stamps. An earlier signature needs no valid one: its receipt is public.
     if (signed !== undefined) return signed
     if (policy !== undefined && rule === undefined && content.kind !== 'address') {
       throw invalidRequest('rule is missing: expected the index of the rule that is to allow this')
     }
-    // The enclave checks the stamp. Without one, it need not be asked.
-    if (isBound && stamp === undefined) throw new CoordinatorError('stamp_missing', 'the request has no stamp')
     const vault = policy && { vault: { policy, rules: vaultRules.read(policy), rule, approvals } }
     const request: SignJob = { sid, grant, keyId, walletId, address, ...vault, stamp, content }
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
