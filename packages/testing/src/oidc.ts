@@ -18,9 +18,14 @@ export type OidcProviderParameters = {
   clientId?: string
   clientSecret?: string
   redirectUris: readonly string[]
+  /** Adds a client without a secret, of a page that signs in itself and gets the ID token in the fragment of one of these URLs. */
+  pageUris?: readonly string[]
   /** Suggested on the sign-in page. Any other name works too. */
   accounts?: readonly OidcAccount[]
 }
+
+/** Of the page that signs in itself. */
+const PAGE_CLIENT_ID = 'countersign-page'
 
 export type RunningOidcProvider = Awaited<ReturnType<typeof startOidcProvider>>
 
@@ -49,16 +54,17 @@ export async function startOidcProvider(parameters: OidcProviderParameters) {
     if (request.url?.startsWith('/interaction/')) void interact({ provider, people, accounts }, request, response)
     else callback(request, response)
   }
-  return { issuer, clientId, clientSecret, accounts, stop: listening.stop }
+  return { issuer, clientId, clientSecret, pageClientId: PAGE_CLIENT_ID, accounts, stop: listening.stop }
 }
 
 async function createConfiguration(parameters: {
   clientId: string
   clientSecret: string
   redirectUris: readonly string[]
+  pageUris?: readonly string[]
   people: LocalAccounts
 }): Promise<Configuration> {
-  const { clientId, clientSecret, redirectUris, people } = parameters
+  const { clientId, clientSecret, redirectUris, pageUris, people } = parameters
   const policy = interactionPolicy.base()
   policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0)
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
@@ -71,6 +77,19 @@ async function createConfiguration(parameters: {
         grant_types: ['authorization_code'],
         response_types: ['code'],
       },
+      ...(pageUris === undefined
+        ? []
+        : [
+            {
+              client_id: PAGE_CLIENT_ID,
+              redirect_uris: [...pageUris],
+              // The library allows http on loopback only for native clients.
+              application_type: 'native' as const,
+              grant_types: ['implicit'],
+              response_types: ['id_token' as const],
+              token_endpoint_auth_method: 'none' as const,
+            },
+          ]),
     ],
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'development', use: 'sig', alg: 'RS256' }] },
     cookies: { keys: [randomBytes(32).toString('hex')] },

@@ -2,6 +2,8 @@
 export type Environment = Record<string, string>
 
 type Oidc = { issuer: string; clientId: string; clientSecret: string }
+/** Without a secret, pages sign in at the provider themselves. */
+type CoordinatorOidc = Omit<Oidc, 'clientSecret'> & Partial<Oidc>
 
 /** The default origin of the app. */
 export const APP_ORIGIN = 'http://localhost:5173'
@@ -54,7 +56,7 @@ export function toCoordinatorEnv(parameters: {
   port: number
   /** The sign-in returns to the first one. */
   allowedOrigins?: readonly string[]
-  oidc: Oidc
+  oidc: CoordinatorOidc
   enclaveUrls: readonly string[]
   satellite: { url: string; publicKey: string }
   /** Folder of the embedded IPFS node. */
@@ -71,10 +73,7 @@ export function toCoordinatorEnv(parameters: {
     // App and service are both on localhost and so on the same site, where lax is enough. Plain http allows nothing else.
     COOKIE_SAMESITE: 'lax',
     ALLOWED_ORIGINS: allowedOrigins.join(),
-    OIDC_GOOGLE_ISSUER: oidc.issuer,
-    OIDC_GOOGLE_CLIENT_ID: oidc.clientId,
-    OIDC_GOOGLE_CLIENT_SECRET: oidc.clientSecret,
-    OIDC_GOOGLE_NAME: 'Local provider',
+    ...toOidcEnv(oidc),
     ENCLAVE_URL: enclaveUrls.join(),
     ENTROPY_URL: satellite.url,
     ENTROPY_PUBLIC_KEY: satellite.publicKey,
@@ -85,6 +84,17 @@ export function toCoordinatorEnv(parameters: {
       ? {}
       : { RECEIPTS: '2', LOG_WITNESSES: witnesses.map(({ vkey, url }) => `${vkey}@${url}`).join() }),
   }
+}
+
+function toOidcEnv({ issuer, clientId, clientSecret }: CoordinatorOidc): Environment {
+  return clientSecret === undefined
+    ? { OIDC_PAGE_ISSUER: issuer, OIDC_PAGE_CLIENT_ID: clientId, OIDC_PAGE_DIRECT: 'true' }
+    : {
+        OIDC_GOOGLE_ISSUER: issuer,
+        OIDC_GOOGLE_CLIENT_ID: clientId,
+        OIDC_GOOGLE_CLIENT_SECRET: clientSecret,
+        OIDC_GOOGLE_NAME: 'Local provider',
+      }
 }
 
 /** For a coordinator with many calls from one address. */

@@ -5,7 +5,7 @@ import { startOidcProvider } from '../oidc.ts'
 import { findFreePorts } from '../ports.ts'
 import { startSatellite } from '../satellite.ts'
 import { createTestDatabase } from '../testDatabase.ts'
-import { type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from './environments.ts'
+import { APP_ORIGIN, type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from './environments.ts'
 import { mains, toMains, toPath } from './paths.ts'
 import { allStarted, type Scope, startInScope } from './scope.ts'
 import { type Service, startService } from './startService.ts'
@@ -26,6 +26,8 @@ export type StartBackendParameters = {
   /** Suggested accounts. Default: five named users. */
   accounts?: readonly OidcAccount[]
   quoteLatencyMs?: number
+  /** The app signs in at the provider itself, with its own client. There is no sign-in through the service. */
+  isDirect?: boolean
   env?: Environment
   enclaveEnv?: Environment
   /** Makes the enclave require a log, with witnesses as processes. */
@@ -84,10 +86,13 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   const oidc = scope.add(
     await startOidcProvider({
       redirectUris: [url, secondUrl].map((each) => `${each}/auth/google/callback`),
+      pageUris: [`${APP_ORIGIN}/`],
       accounts: parameters.accounts ?? accounts,
     }),
     ({ stop }) => stop(),
   )
+  const { issuer, pageClientId } = oidc
+  const trustedOidc = parameters.isDirect ? { issuer, clientId: pageClientId } : oidc
   const satellite = scope.add(await startSatellite(), ({ stop }) => stop())
   const output: string[] = []
   const start = async (name: 'enclave' | 'coordinator', main: string, env: Environment) => {
@@ -110,7 +115,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   const enclaveEnv = {
     ...toEnclaveEnv({
       rootSecretFile,
-      oidc,
+      oidc: trustedOidc,
       entropyKey: (parameters.satellite ?? satellite).publicKey,
       quoteLatencyMs,
       log: folders && { origins, witnesses: folders.map(({ vkey }) => vkey) },
@@ -144,7 +149,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   const env: Environment = {
     ...toCoordinatorEnv({
       port,
-      oidc,
+      oidc: trustedOidc,
       enclaveUrls: [enclaveUrl],
       satellite: parameters.satellite ?? satellite,
       dataDir,
