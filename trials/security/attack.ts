@@ -1,3 +1,4 @@
+import type { Table } from '../table.ts'
 import type { Choices } from './createChoices.ts'
 import type { Target } from './startTarget.ts'
 
@@ -17,6 +18,7 @@ export type AttackResult = {
   figures: Record<string, string | number>
   /** Must be empty. */
   faults: string[]
+  table?: Table
 }
 
 export type Attack = (context: AttackContext) => Promise<AttackResult>

@@ -9,6 +9,7 @@ import { logInjection } from './attacks/logInjection.ts'
 import { openRedirect } from './attacks/openRedirect.ts'
 import { oversizedBodies } from './attacks/oversizedBodies.ts'
 import { rateLimits } from './attacks/rateLimits.ts'
+import { sessions } from './attacks/sessions.ts'
 import { slowConnections } from './attacks/slowConnections.ts'
 import { slugTiming } from './attacks/slugTiming.ts'
 import { vaultOldDatabase, vaultOwnCoordinator, vaultSecondEnclave, vaultStolenSession } from './attacks/vaults.ts'
@@ -30,6 +31,7 @@ const attacks = {
   'vault-own-coordinator': vaultOwnCoordinator,
   'vault-second-enclave': vaultSecondEnclave,
   'vault-old-database': vaultOldDatabase,
+  sessions,
   'rate-limits': rateLimits,
 } as const satisfies Readonly<Record<string, Attack>>
 const attackNames = Object.keys(attacks) as (keyof typeof attacks)[]
@@ -78,6 +80,7 @@ export async function runSecurity({ scope, say }: TrialDeps, options: Options): 
         head: ['Attack', 'Tried', 'Faults'],
         rows: results.map(({ name, tried, faults }) => [name, tried, faults.length]),
       },
+      ...results.flatMap(({ table }) => table ?? []),
     ],
     figures: Object.fromEntries(results.map(({ name, figures }) => [name, figures])),
   }

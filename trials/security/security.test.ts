@@ -7,7 +7,7 @@ import { runSecurity } from './runSecurity.ts'
 const NAMES = [
   ...(['abuse-matrix', 'header-floods', 'open-redirect', 'log-injection', 'slug-timing'] as const),
   ...(['oversized-bodies', 'slow-connections', 'event-streams', 'cookie-tossing'] as const),
-  ...(['vault-stolen-session', 'vault-own-coordinator', 'vault-second-enclave'] as const),
+  ...(['vault-stolen-session', 'vault-own-coordinator', 'vault-second-enclave', 'sessions'] as const),
 ]
 
 describe('attacks on a running backend', () => {

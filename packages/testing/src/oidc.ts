@@ -67,6 +67,8 @@ async function createConfiguration(parameters: {
   const { clientId, clientSecret, redirectUris, pageUris, people } = parameters
   const policy = interactionPolicy.base()
   policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0)
+  // Native clients would ask for consent every time. The page is one only to be allowed on http.
+  policy.get('consent')?.checks.remove('native_client_prompt')
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   return {
     clients: [
@@ -83,7 +85,7 @@ async function createConfiguration(parameters: {
             {
               client_id: PAGE_CLIENT_ID,
               redirect_uris: [...pageUris],
-              // The library allows http on loopback only for native clients.
+              // The library accepts http on loopback only from native clients.
               application_type: 'native' as const,
               grant_types: ['implicit'],
               response_types: ['id_token' as const],
