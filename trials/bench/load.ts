@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { Approval, Hex } from '@countersign/protocol'
+import type { Approval, Hex, Stamp } from '@countersign/protocol'
 import { APP_ORIGIN } from '@countersign/testing/launcher'
 import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 
@@ -129,9 +129,17 @@ export async function signInAll({ url }: { url: string }, users: number): Promis
 /** A vault that a user signs with, and its approvers. */
 export type LoadedVault = { address: Hex; approve(digest: Hex): Approval[] }
 
+/** Signs a transaction's digest with the browser key of a session. */
+export type Stamper = (digest: Hex) => Stamp
+
 /** Users that sign with their own wallet or with a vault each, or callers that repeat the same requests. */
 export type Load = { urls: readonly string[] } & (
-  | { cookies: readonly string[]; vaults?: readonly LoadedVault[] | undefined }
+  | {
+      cookies: readonly string[]
+      vaults?: readonly LoadedVault[] | undefined
+      /** Of the sessions, if they have browser keys. */
+      stampers?: readonly Stamper[] | undefined
+    }
   | { requests: readonly Buffer[] }
 )
 
@@ -140,16 +148,17 @@ function prepareSignings(parameters: {
   cookies: readonly string[]
   /** In the order of `cookies`. */
   vaults?: readonly LoadedVault[] | undefined
+  stampers?: readonly Stamper[] | undefined
   connections: number
   count: number
 }): Requests {
-  const { cookies, vaults, connections, count } = parameters
+  const { cookies, vaults, stampers, connections, count } = parameters
   // A random start, so that no two calls use the same nonces.
   let nextNonce = Math.floor(Math.random() * 2 ** 48)
   const queues = Array.from({ length: connections }, (_, connection) => {
     const user = connection % cookies.length
     return Array.from({ length: Math.ceil(count / connections) }, () =>
-      toSigning(cookies[user] ?? '', nextNonce++, vaults?.[user]),
+      toSigning(cookies[user] ?? '', nextNonce++, { vault: vaults?.[user], stamper: stampers?.[user] }),
     ).values()
   })
   return (connection) => {
@@ -159,12 +168,17 @@ function prepareSignings(parameters: {
   }
 }
 
-function toSigning(cookie: string, nonce: number, vault: LoadedVault | undefined): Buffer {
+function toSigning(
+  cookie: string,
+  nonce: number,
+  { vault, stamper }: { vault: LoadedVault | undefined; stamper: Stamper | undefined },
+): Buffer {
   const txMetadata = createTx(nonce)
   const digest = toDigest(txMetadata)
   const use = vault && { wallet: vault.address, rule: 0, approvals: vault.approve(digest) }
+  const stamped = stamper && { stamp: stamper(digest) }
   const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
-  return toRequest('POST /sign/digest', headers, JSON.stringify({ digest, txMetadata, ...use }))
+  return toRequest('POST /sign/digest', headers, JSON.stringify({ digest, txMetadata, ...use, ...stamped }))
 }
 
 /** Signs this many transactions and returns their slugs. */

@@ -1,15 +1,16 @@
 import { setTimeout } from 'node:timers/promises'
 import { createPolicy } from '@countersign/policy'
-import { fromHex } from '@countersign/protocol'
+import { fromHex, type Hex } from '@countersign/protocol'
 import { type BackendLog, connectPostgres } from '@countersign/testing'
 import { createAccounts, createUser, type Scope, withScope } from '@countersign/testing/stack'
+import { createClient } from '../../services/enclave/test/clientKey.ts'
 import { createVault } from '../createVault.ts'
 import { startInterceptor } from '../interceptor.ts'
 import { openQuery } from '../openQuery.ts'
 import { createQuickPasskey } from '../quickPasskey.ts'
 import { BUDGET, readBudget } from './budget.ts'
 import { readCommit } from './describeMachine.ts'
-import { type LoadedVault, QUOTE_MS } from './load.ts'
+import { type LoadedVault, QUOTE_MS, type Stamper } from './load.ts'
 import { describeTurns, type Lane, measureLanes, type Report, type Row, type Run } from './report.ts'
 import { type Changes, type Measured, openBench } from './stack.ts'
 
@@ -38,9 +39,12 @@ const LANES: readonly {
   changes: Changes
   isCompared?: true
   hasVaults?: true
+  /** Sessions with browser keys, whose callers stamp each request. */
+  isBound?: true
   at?: readonly number[]
 }[] = [
   { name: 'v1', changes: {}, isCompared: true },
+  { name: 'v1 bound', changes: {}, isBound: true },
   { name: 'v2', changes: { receipts: 2 }, isCompared: true },
   { name: 'v2+log', changes: { receipts: 2, log: { route } }, isCompared: true },
   { name: 'one quote each', changes: { limit: 1 }, at: SINGLE_CONNECTIONS },
@@ -50,6 +54,8 @@ const LANES: readonly {
 
 const RATIOS = [
   ['v1', 'one quote each'],
+  ['v1 bound', 'v1'],
+  ['v1 bound', 'old v1'],
   ['v2', 'v1'],
   ['v2+log', 'v2'],
   ['old v2+log', 'old v2'],
@@ -70,11 +76,15 @@ export function benchSign(run: Run): Promise<Report[]> {
     const bench = await openBench(scope, { checkpoint_timeout: '1d', max_wal_size: '16GB' })
     const { query } = scope.add(await connectPostgres(bench.postgres.url), ({ end }) => end())
     const lanes: Lane[] = []
-    const start = async (name: string, changes: Changes, { hasVaults, at }: (typeof LANES)[number]) => {
+    const start = async (name: string, changes: Changes, { hasVaults, isBound, at }: (typeof LANES)[number]) => {
       const chosen = at?.filter((each) => connections.includes(each))
       if (!name.includes(word) || chosen?.length === 0) return
       const measured = await bench.start(changes)
-      const load = hasVaults ? { ...measured, vaults: await createVaults(scope, measured) } : measured
+      const load = {
+        ...measured,
+        ...(hasVaults && { vaults: await createVaults(scope, measured) }),
+        ...(isBound && (await bindSessions(measured))),
+      }
       const isWhole = changes.enclaves === undefined
       lanes.push({
         name,
@@ -139,4 +149,24 @@ async function createVaults(scope: Scope, { databaseUrl, stack, cookies }: Measu
     })
   }
   return vaults
+}
+
+/** Signs each user in again, with a browser key. */
+async function bindSessions({
+  stack,
+  cookies: earlier,
+}: Measured): Promise<{ cookies: string[]; stampers: Stamper[] }> {
+  const cookies: string[] = []
+  const stampers: Stamper[] = []
+  for (const { sub } of createAccounts(earlier.length)) {
+    const { clientKey, stamp } = createClient()
+    const user = createUser(stack)
+    await user.signIn(sub, `?client_key=${clientKey}`)
+    const { address } = (await (await user.get('/wallet/me')).json()) as { address: Hex }
+    cookies.push(user.cookie)
+    stampers.push((digest) =>
+      stamp({ address, vault: null, kind: 'transaction', digest: fromHex(digest.slice(2)), issuedMs: Date.now() }),
+    )
+  }
+  return { cookies, stampers }
 }
