@@ -95,7 +95,7 @@ export const errorCodes = {
     status: 403,
     retryable: false,
     title: 'The session has no browser key',
-    advice: 'Sign in with a browser key: this service allows no other sessions. See `session: "bound"` of the SDK.',
+    advice: 'Sign in with a browser key: this service allows no other sessions. See `boundSession` of the SDK.',
   },
   stamp_missing: {
     status: 403,

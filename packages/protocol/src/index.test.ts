@@ -206,6 +206,7 @@ test('exports', () => {
       "toWebhookKeyMessage",
       "toWebhookKeyText",
       "toWebhookMessage",
+      "tokenSession",
       "transactionPage",
       "transactionSummary",
       "txMetadata",

@@ -82,6 +82,7 @@ export {
   slug,
   type TransactionPage,
   type TransactionSummary,
+  tokenSession,
   transactionPage,
   transactionSummary,
   type VaultInfo,

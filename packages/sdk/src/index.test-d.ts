@@ -13,6 +13,7 @@ import {
   type ServiceClientConfig,
   type ServiceContextValue,
   type ServiceError,
+  type Session,
   type SessionUser,
   type SignedEvent,
   type SignMessageRequest,
@@ -100,6 +101,7 @@ expectTypeOf<ServiceClientConfig>().toEqualTypeOf<{
   chainId: number
   rpcUrl?: string | undefined
   maxFeePerGas?: bigint | undefined
+  session?: Session | undefined
 }>()
 expectTypeOf(ServiceClient).toBeConstructibleWith({ apiBaseUrl: '', chainId: 1 })
 expectTypeOf<ServiceClient['publicClient']>().toEqualTypeOf<PublicClient>()

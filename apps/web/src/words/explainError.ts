@@ -51,6 +51,22 @@ const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode>, Explanation> & P
       advice:
         'The app and the service are on different sites. The operator should put both under one domain, such as app.example.com and api.example.com, or forward the service’s paths from the app’s address.',
     },
+    session_not_bound: {
+      title: 'Please sign in again',
+      advice: `This browser doesn’t have the key of your session. ${NOTHING_SIGNED}`,
+    },
+    client_key_unavailable: {
+      title: 'This browser can’t store a key',
+      advice: 'You can sign in with a cookie instead, or use another browser or a normal window.',
+    },
+    clock_wrong: {
+      title: 'The clock of this device is wrong',
+      advice: `Set the date and time, then try again. ${NOTHING_SIGNED}`,
+    },
+    sign_in_failed: {
+      title: 'The sign-in failed',
+      advice: 'Sign in again. If this keeps happening, don’t trust this service.',
+    },
     signature_mismatch: {
       title: 'The service returned a wrong signature',
       advice:

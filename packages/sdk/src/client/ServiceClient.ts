@@ -39,9 +39,9 @@ export class ServiceClient implements Connection {
   #publicClient: PublicClient | undefined
   #isChainVerified = false
 
-  constructor({ apiBaseUrl, chainId, rpcUrl, maxFeePerGas = MAX_FEE_PER_GAS }: ServiceClientConfig) {
-    this.config = Object.freeze({ apiBaseUrl: apiBaseUrl.replace(/\/+$/, ''), chainId, rpcUrl, maxFeePerGas })
-    this.api = createApi(this.config.apiBaseUrl)
+  constructor({ apiBaseUrl, maxFeePerGas = MAX_FEE_PER_GAS, ...config }: ServiceClientConfig) {
+    this.config = Object.freeze({ ...config, apiBaseUrl: apiBaseUrl.replace(/\/+$/, ''), maxFeePerGas })
+    this.api = createApi(this.config)
   }
 
   /** A viem client of the chain, created at first use. Throws `rpc_url_missing` if the chain has no built-in RPC. */

@@ -21,7 +21,7 @@ import {
   walletInfo,
 } from '@countersign/protocol'
 import { checked, type Schema } from '@countersign/protocol/schema'
-import { type RequestOptions, request } from './request.ts'
+import { type RequestOptions, request, type ServiceAddress } from './request.ts'
 
 /** A page of the history. The caller may change the list. */
 export type TransactionPage = { transactions: TransactionSummary[]; nextCursor: string | null }
@@ -45,17 +45,17 @@ export type ServiceApi = {
 }
 
 /** Calls the service by the names of its endpoints. */
-export function createCall(apiBaseUrl: string) {
+export function createCall(config: ServiceAddress) {
   return <Name extends Endpoint>(
     endpoint: Name,
     schema: Schema<EndpointResponse<Name>>,
     options?: RequestOptions & { query?: EndpointQuery<Name>; body?: EndpointRequest<Name> },
     ...parameters: PathArguments<Name>
-  ) => request(apiBaseUrl, { ...toMethodAndPath(endpoint, ...parameters), schema, ...options })
+  ) => request(config, { ...toMethodAndPath(endpoint, ...parameters), schema, ...options })
 }
 
-export function createApi(apiBaseUrl: string): ServiceApi {
-  const call = createCall(apiBaseUrl)
+export function createApi(config: ServiceAddress): ServiceApi {
+  const call = createCall(config)
   return {
     me: () => orNull(401, call('GET /auth/me', sessionUser)),
 

@@ -35,8 +35,8 @@ export async function broadcast(
     return resolveFailure(publicClient, { cause, signed })
   }
   if (answer.toLowerCase() !== signed.txHash) {
-    const details = `sent ${signed.txHash}, the RPC answered ${answer}`
-    throw createError('rpc_hash_mismatch', 'the RPC named another transaction', { details, signed })
+    const details = `sent ${signed.txHash}, got ${answer}`
+    throw createError('rpc_hash_mismatch', 'the RPC has another transaction', { details, signed })
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Hex, Opening } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import type { ServiceApi } from './api.ts'
+import type { Session } from './request.ts'
 
 /** How to reach the service and the chain. */
 export type ServiceClientConfig = {
@@ -12,6 +13,8 @@ export type ServiceClientConfig = {
   rpcUrl?: string | undefined
   /** The highest fee per unit of gas, in wei. Defaults to 10,000 gwei. A higher fee fails with `fees_absurd`. */
   maxFeePerGas?: bigint | undefined
+  /** `boundSession()` or `directSession()`, which keep a key in the browser. By default, the session is a cookie and the SDK stores no key. */
+  session?: Session | undefined
 }
 
 /** The members of a `ServiceClient` that signing needs. */

@@ -60,6 +60,14 @@ export type SdkErrorCode =
   | 'unsupported_transaction'
   /** Sign a transaction, a message or typed data (version 4). The wallet never signs a bare hash. */
   | 'unsupported_method'
+  /** Sign in again: the session has no key, or this browser doesn't have it. Nothing was signed. */
+  | 'session_not_bound'
+  /** Offer a cookie session: this browser can't store a key, as in some private windows. */
+  | 'client_key_unavailable'
+  /** Set the clock of this device: it differs from the service's by more than 10 minutes. Nothing was signed. */
+  | 'clock_wrong'
+  /** Sign in again: the identity provider's answer is not for a sign-in that this page started in the last 10 minutes. */
+  | 'sign_in_failed'
   /** Report it: a bug in the SDK. See `cause`. */
   | 'internal'
 
@@ -75,7 +83,7 @@ export function walletNotReady() {
 /** Gives state and rejections one type. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
-  return createError('internal', 'unexpected failure', { cause: error })
+  return createError('internal', 'a bug', { cause: error })
 }
 
 /** Fields of other transaction types than EIP-1559. */

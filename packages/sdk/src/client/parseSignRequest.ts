@@ -16,7 +16,7 @@ export function parseSignRequest(request: SignRequest): Call {
   const { to, data = '0x', gas = DEFAULT_GAS, value } = request as SignRequest
   if (!isChecked(to)) throw invalid('`to` is not an address')
   if (!isPrefixedHex(data)) throw invalid('`data` is not hex')
-  if (typeof gas !== 'bigint' || gas <= 0n || gas >= 1n << 64n) throw invalid('`gas` is not a positive bigint')
+  if (typeof gas !== 'bigint' || gas <= 0n || gas >= 1n << 64n) throw invalid('`gas` is out of range')
   return { to: to.toLowerCase() as Hex, value: parseValue(value), data, gas }
 }
 
@@ -28,8 +28,8 @@ export function isChecked(address: unknown): address is Hex {
 function parseValue(value: unknown = 0n): bigint {
   const isEther = typeof value === 'string' && value.length <= MAX_ETHER_LENGTH && ETHER.test(value)
   const wei = isEther ? parseEther(value as `${number}`) : value
-  if (typeof wei !== 'bigint') throw invalid('`value` is neither a bigint in wei nor a decimal string in ether')
-  if (wei < 0n || wei >= 1n << 256n) throw invalid('`value` is negative or does not fit 256 bits')
+  if (typeof wei !== 'bigint') throw invalid('`value` is not wei (bigint) or ether (text)')
+  if (wei < 0n || wei >= 1n << 256n) throw invalid('`value` is out of range')
   return wei
 }
 

@@ -122,7 +122,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     const hasCancelled = page.isBack() || /[?&]sign_in=/.test(page.getUrl())
     if (age >= 0 && age <= LOGIN_WINDOW_MS && !hasCancelled) {
       const details = `host the app and ${client.config.apiBaseUrl} on one site`
-      return createError('cookie_blocked', 'the browser kept no session cookie', { details })
+      return createError('cookie_blocked', 'no session cookie', { details })
     }
     page.setItem(loginKey, null)
     return null
@@ -147,7 +147,10 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
       isLeaving = true
       page.setItem(loginKey, String(page.now()))
       // As a click handler it receives the event, which has no `provider`.
-      page.assign(client.loginUrl({ provider: options?.provider, returnTo: page.getUrl() }))
+      const url = client.loginUrl({ provider: options?.provider, returnTo: page.getUrl() })
+      const { session } = client.config
+      if (!session) return page.assign(url)
+      session.startLogin(client.config, url).then(page.assign, (error) => complete({ error }))
     },
 
     async logout() {

@@ -46,9 +46,9 @@ export async function signAuthorization(
 ): Promise<SignAuthorizationResult> {
   const body = parseAuthorization(request, client.config.chainId)
   const wallet = await prepare(client, options)
-  const call = createCall(client.config.apiBaseUrl)
+  const call = createCall(client.config)
   const digest = hashAuthorization(body)
-  const ask = () => call('POST /sign/authorization', signDigestResponse, { body })
+  const ask = () => call('POST /sign/authorization', signDigestResponse, { body, digest })
   const { signature, slug } = await requestSignature(client, { wallet, ask, digest })
   await verifyExact({ wallet, digest, signature, slug })
   return { signature, attestationSlug: slug }
@@ -61,9 +61,9 @@ async function signOffChain(
   options: SignOffChainOptions | undefined,
 ): Promise<SignOffChainResult> {
   const wallet = await prepare(client, options)
-  const call = createCall(client.config.apiBaseUrl)
+  const call = createCall(client.config)
   const body = { ...sent.content, ...(options?.wallet && { wallet: wallet.address }) } as never
-  const ask = () => call(`POST /sign/${sent.kind}`, offChainAnswer, { body })
+  const ask = () => call(`POST /sign/${sent.kind}`, offChainAnswer, { body, digest: sent.digest })
   const answer = await requestSignature(client, { wallet, ask })
   return verifyOffChain({ wallet, sent, answer })
 }

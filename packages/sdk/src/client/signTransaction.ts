@@ -85,11 +85,11 @@ export async function verifySignature(parameters: VerifySignatureParameters): Pr
     parts = parseSignature(signature)
     signer = await recoverAddress({ hash: digest, signature })
   } catch (cause) {
-    throw mismatch(`it recovers to no address; its proof is ${slug}`, { cause })
+    throw mismatch(`it recovers to no address; proof ${slug}`, { cause })
   }
   const signed = toSigned?.(parts)
   if (signer.toLowerCase() !== wallet.address.toLowerCase()) {
-    throw mismatch(`it is of ${signer}, not ${wallet.address}; its proof is ${slug}`, { signed })
+    throw mismatch(`it is of ${signer}, not ${wallet.address}; proof ${slug}`, { signed })
   }
   if (parts.s > MAX_S) throw mismatch('its s is high', { signed })
   return parts

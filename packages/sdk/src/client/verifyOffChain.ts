@@ -62,7 +62,7 @@ export function verifyOpening({ kind, txHash, slug }: ProofPayload, opening: Ope
 }
 
 function openingMismatch(slug: string): ServiceError {
-  return createError('opening_mismatch', 'the opening is not of this signature', { details: `its proof is ${slug}` })
+  return createError('opening_mismatch', 'the opening is not of this signature', { details: `proof ${slug}` })
 }
 
 /**

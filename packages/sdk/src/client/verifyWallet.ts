@@ -39,7 +39,7 @@ export async function requestSignature<R>(
       .then(ask)
       .catch((cause: ServiceError) => {
         const { code, message } = cause.code === 'wallet_changed' ? cause : error
-        const details = `it may have been signed, digest ${digest}: look in listTransactions first`
+        const details = `it may have been signed: look for ${digest} in listTransactions`
         throw new ServiceError(code, message, { ...error, details, cause, retryable: false })
       })
   })

@@ -40,8 +40,7 @@ export function checkRequest(policy: Policy, content: VaultContent): { rule: num
 }
 
 export function approvalsMissing(missing: number) {
-  const details = missing === 1 ? '1 more approval is needed' : `${missing} more approvals are needed`
-  return createVaultError('approvals_missing', 'more approvals are needed', { details })
+  return createVaultError('approvals_missing', 'more approvals are needed', { details: `${missing} missing` })
 }
 
 function toPolicyRequest({ time: [source] = [] }: Policy, request: VaultContent): PolicyRequest {
@@ -131,11 +130,10 @@ export function parsePrepared(input: unknown): Prepared {
 /** Throws `prepared_expired` or `prepared_early` if an approval is no longer or not yet valid. */
 export function assertInTime({ expiresMs }: Prepared, nowMs: number): void {
   if (expiresMs <= nowMs) {
-    throw createVaultError('prepared_expired', 'this can no longer be approved', { details: 'it has expired' })
+    throw createVaultError('prepared_expired', 'it has expired')
   }
   if (expiresMs <= nowMs + MAX_APPROVAL_MS) return
-  const details = 'it ends more than 24 hours from now'
-  throw createVaultError('prepared_early', 'this cannot be approved yet', { details })
+  throw createVaultError('prepared_early', 'it ends more than 24 hours from now')
 }
 
 function parseText(text: string): unknown {

@@ -104,7 +104,7 @@ describe('sendPrepared', () => {
     const other = new ServiceClient({ ...client.config, chainId: 1 })
     const payment = await ask({ kind: 'transaction', to: alice, value: 1n })
     const error = await toFailure(sendPrepared(other, payment))
-    expect(error).toMatchObject({ code: 'invalid_request', details: 'it is for chain 31337, the client is on 1' })
+    expect(error).toMatchObject({ code: 'invalid_request', details: 'it is for chain 31337' })
   })
 })
 
@@ -160,9 +160,9 @@ describe('signPrepared', () => {
     const prepared = await ask(message)
     const before = countSigned()
     const none = await toFailure(signPrepared(started.client, prepared))
-    expect(none).toMatchObject({ code: 'approvals_missing', details: '2 more approvals are needed', status: undefined })
+    expect(none).toMatchObject({ code: 'approvals_missing', details: '2 missing', status: undefined })
     const one = await toFailure(signPrepared(started.client, prepared, [await approveWith(prepared, 0)]))
-    expect(one).toMatchObject({ code: 'approvals_missing', details: '1 more approval is needed' })
+    expect(one).toMatchObject({ code: 'approvals_missing', details: '1 missing' })
     expect(countSigned()).toBe(before)
   })
 

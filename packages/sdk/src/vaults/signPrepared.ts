@@ -92,7 +92,7 @@ async function signPreparedTransaction(
   const { address, content } = prepared
   const { chainId, nonce, value, gas, maxFeePerGas, maxPriorityFeePerGas } = content
   if (chainId !== client.config.chainId) {
-    const details = `it is for chain ${chainId}, the client is on ${client.config.chainId}`
+    const details = `it is for chain ${chainId}`
     throw createError('invalid_request', 'the transaction is for another chain', { details })
   }
   const blockTag = 'pending'
@@ -124,9 +124,9 @@ async function signOffChain(
   const { address: wallet, rule, digest, kind, content } = prepared
   // Checks that the domain's chain is the client's or none.
   if (kind === 'typed-data') parseTypedData(content, client.config.chainId)
-  const call = createCall(client.config.apiBaseUrl)
+  const call = createCall(client.config)
   const body = { ...content, wallet, rule, approvals } as never
-  const answer = await call(`POST /sign/${kind}`, offChainAnswer, { body })
+  const answer = await call(`POST /sign/${kind}`, offChainAnswer, { body, digest })
   const sent = { kind, digest, content, approvals } as OffChain & { approvals: readonly Approval[] }
   return verifyOffChain({ wallet: prepared, sent, answer })
 }

@@ -47,7 +47,7 @@ describe('signAndSend with a vault', () => {
   test('keeps the details of an error from before the signing', async () => {
     const { client, vault } = started
     const missing = await toFailure(signAndSend(client, { to: bob, value: 1n, wallet: vault }))
-    expect(missing).toMatchObject({ details: '1 more approval is needed', retryable: undefined })
+    expect(missing).toMatchObject({ details: '1 missing', retryable: undefined })
     const refused = await toFailure(signAndSend(client, { to: alice, value: '6', wallet: vault }))
     expect(refused.details).not.toContain('signed')
   })
@@ -94,7 +94,7 @@ describe('toVaultClient', () => {
     const vaultClient = toVaultClient(started.client, started.vault)
     const before = countSigned()
     const message = await toFailure(vaultClient.signMessage({ message: 'hello' }))
-    expect(message).toMatchObject({ code: 'approvals_missing', details: '2 more approvals are needed' })
+    expect(message).toMatchObject({ code: 'approvals_missing', details: '2 missing' })
     const types = { Order: [{ name: 'a', type: 'bool' }] }
     const order = { domain: { name: 'Shop' }, types, primaryType: 'Order', message: { a: true } }
     expect((await toFailure(vaultClient.signTypedData(order))).code).toBe('approvals_missing')

@@ -29,13 +29,13 @@ export type AttestAddressResult = { attestationSlug: string; owner: OwnerOpening
  * const [vault] = await listVaults(client)
  */
 export async function listVaults({ config }: Caller): Promise<Vault[]> {
-  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', object({ vaults: list(vault) }))
+  const { vaults } = await createCall(config)('GET /vaults', object({ vaults: list(vault) }))
   return vaults as Vault[]
 }
 
 /** The service's answer about one of the user's vaults, or undefined. */
 export async function findVaultInfo({ config }: Caller, wallet: string): Promise<VaultInfo | undefined> {
-  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', vaultList)
+  const { vaults } = await createCall(config)('GET /vaults', vaultList)
   return vaults.find(({ address }) => address === wallet)
 }
 
@@ -54,11 +54,11 @@ export async function createVault(
 ): Promise<Vault> {
   // Throws `vault_policy_malformed` before anything is sent.
   const canonicalPolicy = createPolicy(policy)
-  const call = createCall(config.apiBaseUrl)
+  const call = createCall(config)
   const created = (await call('POST /vaults', vault, { body: { policy: canonicalPolicy, address } })) as Vault
   const isOfAddress = address === undefined || created.address === address.toLowerCase()
   if (isOfAddress && created.policyHash === toPolicyHash(canonicalPolicy)) return created
-  const details = `it has policy ${created.policyHash} and address ${created.address}`
+  const details = `policy ${created.policyHash}, address ${created.address}`
   throw createVaultError('vault_mismatch', 'the service returned another vault', { details })
 }
 
@@ -72,7 +72,7 @@ export async function attestVault(
   { config }: Caller,
   { address }: Pick<Vault, 'address'>,
 ): Promise<AttestAddressResult> {
-  const call = createCall(config.apiBaseUrl)
+  const call = createCall(config)
   return toAttestResult(await call('POST /vaults/:address/attest', attestAddressResponse, {}, { address }))
 }
 
@@ -83,7 +83,7 @@ export async function attestVault(
  * const { attestationSlug } = await attestWallet(client)
  */
 export async function attestWallet({ config }: Caller): Promise<AttestAddressResult> {
-  return toAttestResult(await createCall(config.apiBaseUrl)('POST /wallet/attest', attestAddressResponse))
+  return toAttestResult(await createCall(config)('POST /wallet/attest', attestAddressResponse))
 }
 
 function toAttestResult({ slug: attestationSlug, owner }: AttestAddressResponse): AttestAddressResult {

@@ -79,6 +79,6 @@ async function readVaults(client: ServiceClient, owner: string): Promise<Vault[]
 
 /** All tabs share the cookie, so another tab may have signed in another user. Without a session, the service's 401 is thrown. */
 async function verifyUser({ config }: ServiceClient, userId: string | null): Promise<void> {
-  const { id } = await createCall(config.apiBaseUrl)('GET /auth/me', sessionUser)
+  const { id } = await createCall(config)('GET /auth/me', sessionUser)
   if (id !== userId) throw createError('wallet_changed', 'another user is signed in now')
 }

@@ -1,0 +1,127 @@
+import { type OwnerIdentity, toHex } from '@countersign/protocol'
+import { createError } from '../client/errors.ts'
+
+/** A P-256 key of one sign-in. The browser creates it; on Node and React Native, the app supplies it. */
+export type ClientKey = {
+  /** 65 bytes, uncompressed, in lower-case hex. */
+  publicKey: string
+  /** ECDSA with SHA-256: r ‖ s, 64 bytes. */
+  sign(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array>
+}
+
+/** A direct sign-in that has left the page. */
+export type PendingLogin = { state: string; loginSecret: string; nonce: string; codeVerifier: string; returnTo: string }
+
+export type StoredKey = {
+  publicKey: string
+  /** The browser uses it without showing it to any page. */
+  privateKey: CryptoKey
+  /** Deleted some time after. */
+  untilMs: number
+  pending?: PendingLogin
+  /** The session of a direct sign-in, and the user whom its ID token names. */
+  session?: { secret: string; identity: OwnerIdentity }
+}
+
+/** How long a sign-in may take. */
+const LOGIN_MS = 10 * 60_000
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' }
+const STORE = 'keys'
+
+export type KeyStore = ReturnType<typeof openKeyStore>
+
+/** The keys of one service in this browser. */
+export function openKeyStore(apiBaseUrl: string) {
+  const change = (act: (keys: IDBObjectStore) => unknown) => run(apiBaseUrl, 'readwrite', act)
+
+  /** All keys that have not expired. */
+  async function list(): Promise<StoredKey[]> {
+    let found: IDBRequest<StoredKey[]> | undefined
+    await run(apiBaseUrl, 'readonly', (keys) => {
+      found = keys.getAll()
+    })
+    return (found?.result ?? []).filter(({ untilMs }) => Date.now() < untilMs)
+  }
+
+  return {
+    list,
+
+    /** Stores a new key, with what `describe` returns. Throws `client_key_unavailable`. */
+    async create(describe?: (publicKey: string) => PendingLogin): Promise<StoredKey> {
+      try {
+        const { publicKey: point, privateKey } = await crypto.subtle.generateKey(ALGORITHM, false, ['sign', 'verify'])
+        const publicKey = toHex(new Uint8Array(await crypto.subtle.exportKey('raw', point)))
+        const pending = describe?.(publicKey)
+        const kept = await list()
+        const untilMs = Date.now() + LOGIN_MS
+        await change((keys) => {
+          keys.clear()
+          for (const key of kept) keys.put(key)
+          keys.put({ publicKey, privateKey, untilMs, ...(pending && { pending }) })
+        })
+        // Some browsers accept a key in a private window and lose it.
+        const [stored] = (await list()).filter((key) => key.publicKey === publicKey)
+        await sign(stored as StoredKey, new Uint8Array(1))
+        return stored as StoredKey
+      } catch (cause) {
+        throw createError('client_key_unavailable', 'this browser cannot store a key', { cause })
+      }
+    },
+
+    /** The key of an open session. It stays until the session expires. */
+    async find(publicKey: string, expiresMs: number): Promise<ClientKey | undefined> {
+      const key = (await list()).find((one) => one.publicKey === publicKey)
+      if (key && key.untilMs !== expiresMs) await change((keys) => keys.put({ ...key, untilMs: expiresMs }))
+      return key && { publicKey, sign: (bytes) => sign(key, bytes) }
+    },
+
+    /** Removes a pending sign-in, so that its answer counts once. */
+    async takePending(state: string): Promise<(StoredKey & { pending: PendingLogin }) | undefined> {
+      const key = (await list()).find(({ pending }) => pending?.state === state)
+      if (key?.pending === undefined) return undefined
+      await change((keys) => keys.delete(key.publicKey))
+      return { ...key, pending: key.pending }
+    },
+
+    /** Replaces the session of this browser. */
+    async replaceSession({ publicKey, privateKey, untilMs, session }: StoredKey): Promise<void> {
+      const earlier = (await list()).filter((key) => key.session)
+      await change((keys) => {
+        for (const key of earlier) keys.delete(key.publicKey)
+        keys.put({ publicKey, privateKey, untilMs, session })
+      })
+    },
+
+    async clear(): Promise<void> {
+      await change((keys) => keys.clear())
+    },
+  }
+}
+
+async function sign({ privateKey }: StoredKey, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.sign({ ...ALGORITHM, hash: 'SHA-256' }, privateKey, bytes))
+}
+
+/** Runs one transaction and waits until it is complete. */
+async function run(
+  apiBaseUrl: string,
+  mode: IDBTransactionMode,
+  act: (keys: IDBObjectStore) => unknown,
+): Promise<void> {
+  const database = await new Promise<IDBDatabase>((resolve, reject) => {
+    const opening = indexedDB.open(`countersign:${apiBaseUrl}`, 1)
+    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE, { keyPath: 'publicKey' })
+    opening.onsuccess = () => resolve(opening.result)
+    opening.onerror = () => reject(opening.error)
+  })
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const transaction = database.transaction(STORE, mode)
+      transaction.oncomplete = () => resolve()
+      transaction.onabort = () => reject(transaction.error)
+      act(transaction.objectStore(STORE))
+    })
+  } finally {
+    database.close()
+  }
+}

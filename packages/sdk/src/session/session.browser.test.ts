@@ -1,0 +1,214 @@
+import { fromHex, hashLogin, toStampBytes } from '@countersign/protocol'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { attestWallet } from '../vaults/vaultCalls.ts'
+import { boundSession } from './boundSession.ts'
+import { directSession } from './directSession.ts'
+import { openKeyStore } from './keyStore.ts'
+
+const API = 'https://api.example'
+const ADDRESS = `0x${'a1'.repeat(20)}` as const
+const HOUR_MS = 3_600_000
+
+type Call = { path: string; headers: Headers; credentials: RequestCredentials | undefined; body: Record<string, never> }
+const calls: Call[] = []
+/** The client key of the open session. */
+let clientKey: string | null | undefined
+
+beforeEach(() => {
+  calls.length = 0
+  clientKey = undefined
+  vi.stubGlobal('fetch', async (url: string, { body, headers, credentials }: RequestInit) => {
+    const path = url.slice(API.length)
+    const parsed = typeof body === 'string' ? JSON.parse(body) : {}
+    calls.push({ path, headers: new Headers(headers), credentials, body: parsed })
+    const iso = (ms: number) => new Date(ms).toISOString()
+    const expiresAt = iso(Date.now() + HOUR_MS)
+    const answers: Record<string, object> = {
+      '/auth/app/token': { secret: 'ab'.repeat(32), expiresAt },
+      '/auth/me': { id: 'u1', email: 'alice@example.test', name: null },
+      '/auth/logout': { ok: true },
+      '/auth/session': { kind: 'bound', clientKey, createdAt: iso(1), expiresAt, time: iso(Date.now()) },
+      '/wallet/me': {
+        address: ADDRESS,
+        createdAt: iso(1),
+        provenance: { entropyHash: '00'.repeat(32), entropySig: '00'.repeat(64), satelliteSource: 'test' },
+      },
+    }
+    if (path === '/auth/app/token') clientKey = parsed.clientKey
+    const status = clientKey === undefined ? 401 : path in answers ? 200 : 404
+    return new Response(JSON.stringify(status === 200 ? answers[path] : { code: 'not_authenticated' }), { status })
+  })
+})
+
+afterEach(async () => {
+  vi.unstubAllGlobals()
+  vi.restoreAllMocks()
+  await openKeyStore(API).clear()
+})
+
+const createClient = (session = boundSession()) =>
+  new ServiceClient({ apiBaseUrl: API, chainId: 1, rpcUrl: 'http://127.0.0.1:1', session })
+
+async function startLogin(client: ServiceClient): Promise<URL> {
+  return new URL((await client.config.session?.startLogin(client.config, client.loginUrl())) ?? '')
+}
+
+describe('a bound session', () => {
+  test('stamps with the key of the sign-in, in every tab, until the user signs out', async () => {
+    clientKey = (await startLogin(createClient())).searchParams.get('client_key')
+    const otherTab = createClient()
+    await attestWallet(otherTab).catch(() => {})
+    const { stamp } = (calls.at(-1)?.body ?? {}) as never as { stamp: { issuedMs: number; signature: string } }
+    const request = { address: ADDRESS, vault: null, kind: 'address', digest: null, issuedMs: stamp.issuedMs } as const
+    const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+    const key = await crypto.subtle.importKey('raw', fromHex(clientKey ?? ''), algorithm, false, ['verify'])
+    expect(await crypto.subtle.verify(algorithm, key, fromHex(stamp.signature), toStampBytes(request))).toBe(true)
+
+    await createClient().api.logout()
+    await expect(attestWallet(otherTab)).rejects.toMatchObject({ code: 'session_not_bound' })
+    expect(await openKeyStore(API).list()).toEqual([])
+  })
+
+  test('keeps the key out of reach of the page', async () => {
+    await startLogin(createClient())
+    const [key] = await openKeyStore(API).list()
+    await expect(crypto.subtle.exportKey('pkcs8', key?.privateKey as CryptoKey)).rejects.toThrow()
+  })
+
+  test('forgets a key that no sign-in used within 10 minutes, and keeps the key of a session', async () => {
+    const used = (await startLogin(createClient())).searchParams.get('client_key')
+    clientKey = used
+    await createClient().api.me()
+    await startLogin(createClient())
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 11 * 60_000)
+    expect((await openKeyStore(API).list()).map(({ publicKey }) => publicKey)).toEqual([used])
+  })
+
+  test.each([
+    [
+      'IndexedDB is blocked',
+      () =>
+        vi.spyOn(indexedDB, 'open').mockImplementation(() => {
+          throw new DOMException('blocked', 'SecurityError')
+        }),
+    ],
+    [
+      'the key is not stored',
+      () =>
+        vi.spyOn(IDBObjectStore.prototype, 'put').mockImplementation(() => {
+          throw new DOMException('no', 'DataCloneError')
+        }),
+    ],
+    [
+      'the key is lost at once',
+      () => vi.spyOn(IDBObjectStore.prototype, 'put').mockImplementation(() => ({}) as IDBRequest<IDBValidKey>),
+    ],
+  ])('a sign-in fails with `client_key_unavailable` if %s', async (_, breakIt) => {
+    breakIt()
+    await expect(startLogin(createClient())).rejects.toMatchObject({ code: 'client_key_unavailable' })
+    vi.restoreAllMocks()
+  })
+})
+
+describe('a direct session', () => {
+  const options = {
+    provider: 'app',
+    issuer: 'https://issuer.example',
+    clientId: 'page',
+    authorizationUrl: 'https://issuer.example/auth',
+  }
+  const page = location.href
+  afterEach(() => history.replaceState(null, '', page))
+
+  const toPart = (value: object) => btoa(JSON.stringify(value)).replaceAll('=', '')
+
+  /** Starts a sign-in and returns to the page with the provider's answer. */
+  async function signIn(change: { claims?: object; state?: string; answer?: Record<string, string> } = {}) {
+    const url = await startLogin(createClient(directSession(options)))
+    const [nonce, state] = ['nonce', 'state'].map((name) => url.searchParams.get(name) ?? '')
+    const claims = {
+      iss: options.issuer,
+      aud: 'page',
+      sub: 'alice',
+      nonce,
+      exp: Date.now() / 1000 + 60,
+      email: 'a@x.test',
+      email_verified: true,
+    }
+    const idToken = `e30.${toPart({ ...claims, ...change.claims })}.c2ln`
+    const answer = new URLSearchParams(change.answer ?? { id_token: idToken })
+    answer.set('state', change.state ?? state ?? '')
+    history.replaceState(null, '', `/#${answer}`)
+    const session = directSession(options)
+    return { url, session, client: createClient(session) }
+  }
+
+  test('opens a session with the page’s own ID token, without a cookie, and clears the address bar', async () => {
+    const { url, client, session } = await signIn()
+    expect(await client.api.me()).toMatchObject({ id: 'u1' })
+    const [opened] = calls
+    expect(opened).toMatchObject({ path: '/auth/app/token', credentials: 'omit' })
+    const { loginSecret, clientKey } = (opened?.body ?? {}) as never as { loginSecret: string; clientKey: string }
+    const nonce = hashLogin({ loginSecret: fromHex(loginSecret), clientKey })
+    expect(url.searchParams.get('nonce')).toBe(
+      btoa(String.fromCharCode(...nonce))
+        .replaceAll('+', '-')
+        .replaceAll('/', '_')
+        .replaceAll('=', ''),
+    )
+    expect(calls.at(-1)).toMatchObject({ path: '/auth/me', credentials: 'omit' })
+    expect(calls.at(-1)?.headers.get('authorization')).toBe(`Session ${'ab'.repeat(32)}`)
+    expect(location.href).toBe(page)
+    expect(await session.readIdentity(client.config)).toEqual({
+      issuer: options.issuer,
+      subject: 'alice',
+      email: 'a@x.test',
+    })
+  })
+
+  test.each([
+    ['another nonce', { claims: { nonce: 'x' } }],
+    ['another issuer', { claims: { iss: 'https://evil.example' } }],
+    ['another audience', { claims: { aud: 'other' } }],
+    ['two audiences', { claims: { aud: ['page', 'other'] } }],
+    ['an expired token', { claims: { exp: Date.now() / 1000 - 3600 } }],
+    ['a state that this page did not store', { state: 'ff'.repeat(32) }],
+    ['an error', { answer: { error: 'server_error' } }],
+    ['no token', { answer: {} }],
+  ])('opens no session with %s', async (_, change) => {
+    const { client } = await signIn(change)
+    await expect(client.api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+    expect(calls).toEqual([])
+    expect(location.hash).toBe('')
+  })
+
+  test('accepts the answer of the provider once', async () => {
+    const { client } = await signIn()
+    const answered = location.href
+    await client.api.me()
+    history.replaceState(null, '', answered)
+    await expect(createClient(directSession(options)).api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+  })
+
+  test('accepts no answer after 10 minutes', async () => {
+    const { client } = await signIn()
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 11 * 60_000)
+    await expect(client.api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+  })
+
+  test('a cancelled sign-in leaves the user signed out', async () => {
+    const { client } = await signIn({ answer: { error: 'access_denied' } })
+    expect(await client.api.me()).toBeNull()
+    expect(new URL(location.href).searchParams.get('sign_in')).toBe('cancelled')
+  })
+
+  test('signing out deletes key and secret, and still tells the service', async () => {
+    const { client, session } = await signIn()
+    await client.api.me()
+    await client.api.logout()
+    expect(calls.at(-1)?.headers.get('authorization')).toBe(`Session ${'ab'.repeat(32)}`)
+    expect(await openKeyStore(API).list()).toEqual([])
+    expect(await session.readIdentity(client.config)).toBeNull()
+  })
+})

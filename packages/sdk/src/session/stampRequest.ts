@@ -1,0 +1,82 @@
+import {
+  fromHex,
+  type Hex,
+  isPlainObject,
+  type Kind,
+  sessionInfo,
+  toHex,
+  toStampBytes,
+  vaultList,
+  walletInfo,
+} from '@countersign/protocol'
+import { createError } from '../client/errors.ts'
+import { type RequestParameters, request } from '../client/request.ts'
+import type { ClientKey } from './keyStore.ts'
+
+export type Parameters = RequestParameters<unknown>
+
+/** How to call the service in a session, and where its key is. */
+export type StampContext = {
+  apiBaseUrl: string
+  /** Members of every request of this session. */
+  shared: Partial<Pick<Parameters, 'headers' | 'credentials'>>
+  findKey(session: { clientKey: string; expiresMs: number }): Promise<ClientKey | undefined>
+}
+
+/** The clock of a device may differ from the service's by this. */
+const MAX_CLOCK_OFFSET_MS = 10 * 60_000
+
+const kindsOfPaths: Record<string, Kind> = {
+  '/sign/digest': 'transaction',
+  '/sign/message': 'message',
+  '/sign/typed-data': 'typed-data',
+  '/sign/authorization': 'authorization',
+}
+
+function read<R>({ apiBaseUrl, shared }: StampContext, path: string, schema: RequestParameters<R>['schema']) {
+  return request({ apiBaseUrl }, { method: 'GET', path, schema, ...shared })
+}
+
+/** The key of the open session, and the service's time, which stamps use. Throws `session_not_bound` or `clock_wrong`. */
+export async function readSession(context: StampContext): Promise<{ key: ClientKey; serviceMs: number }> {
+  const { clientKey, expiresAt, time } = await read(context, '/auth/session', sessionInfo)
+  const key = clientKey === null ? undefined : await context.findKey({ clientKey, expiresMs: Date.parse(expiresAt) })
+  if (key === undefined) {
+    const details = clientKey === null ? 'it is a cookie session' : 'this browser does not have its key'
+    throw createError('session_not_bound', 'the session is not bound to this browser', { details })
+  }
+  const serviceMs = Date.parse(time)
+  const offsetMs = Math.abs(serviceMs - Date.now())
+  if (offsetMs <= MAX_CLOCK_OFFSET_MS) return { key, serviceMs }
+  const details = `it differs from the service's by ${Math.round(offsetMs / 60_000)} minutes`
+  throw createError('clock_wrong', 'the clock of this device is wrong', { details })
+}
+
+/** The body of a request for a signature with its stamp. Undefined for other requests. */
+export async function stampRequest(context: StampContext, { path, body, digest }: Parameters) {
+  const kind = path.endsWith('/attest') ? 'address' : kindsOfPaths[path]
+  if (kind === undefined) return undefined
+  const members: { wallet?: Hex; rule?: number; digest?: Hex } = isPlainObject(body) ? body : {}
+  const [, vaultOfPath] = /^\/vaults\/(.*)\/attest$/.exec(path) ?? []
+  // Only requests for a vault have a rule.
+  const vault = vaultOfPath ?? (members.rule === undefined ? undefined : members.wallet)
+  const signer = vault ?? members.wallet ?? (await read(context, '/wallet/me', walletInfo)).address
+  const address = signer.toLowerCase() as Hex
+  const policy = vault === undefined ? undefined : await findPolicyHash(context, address)
+  const signed = digest ?? members.digest
+  const { key, serviceMs: issuedMs } = await readSession(context)
+  const bytes = toStampBytes({
+    address,
+    vault: policy === undefined ? null : { policy, rule: members.rule ?? null },
+    kind,
+    digest: signed === undefined ? null : fromHex(signed.slice(2)),
+    issuedMs,
+  })
+  return { ...members, stamp: { issuedMs, signature: toHex(await key.sign(bytes)) } }
+}
+
+/** Undefined for an unknown vault, which the service rejects. A wrong hash from the service makes the stamp invalid, and useless. */
+async function findPolicyHash(context: StampContext, address: Hex): Promise<string | undefined> {
+  const { vaults } = await read(context, '/vaults', vaultList)
+  return vaults.find((vault) => vault.address === address)?.policyHash
+}
