@@ -177,7 +177,7 @@ export {
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export type { SignResult } from './signResult.ts'
-export { MAX_RULES, MAX_STAMP_AGE_MS, STAMP_TOLERANCE_MS, type Stamp, toStampBytes } from './stamp.ts'
+export { MAX_RULES, MAX_STAMP_AGE_MS, ruleIndex, STAMP_TOLERANCE_MS, type Stamp, toStampBytes } from './stamp.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'
 export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'

@@ -22,7 +22,7 @@ import {
   string,
 } from './schema.ts'
 import { MAX_WITNESSES } from './settings.ts'
-import { MAX_RULES, stamp } from './stamp.ts'
+import { ruleIndex, stamp } from './stamp.ts'
 import { toPreimage } from './tags.ts'
 import type { TxMetadata } from './txMetadata.ts'
 
@@ -124,7 +124,7 @@ const vaultUse = object({
   /** 32 bytes: the hash of the policy. */
   policy: hex(32),
   /** The index of the rule that allows this. No other rule is checked. Omitted for an address. */
-  rule: optional(checked(natural, (index) => index < MAX_RULES)),
+  rule: optional(ruleIndex),
   /** An empty list means no approvals. */
   approvals: optional(approvals),
 })

@@ -24,13 +24,11 @@ import {
 } from './resources.ts'
 import {
   anyCase,
-  checked,
   ethereum,
   hex,
   type Infer,
   list,
   literal,
-  natural,
   type ObjectSchema,
   object,
   optional,
@@ -39,13 +37,13 @@ import {
   string,
 } from './schema.ts'
 import { shownOpening } from './shownOpening.ts'
-import { MAX_RULES, stamp } from './stamp.ts'
+import { ruleIndex, stamp } from './stamp.ts'
 import { txMetadata } from './txMetadata.ts'
 
 const stamped = { stamp: optional(stamp) }
 const walletUse = {
   wallet: optional(anyCase(20)),
-  rule: optional(checked(natural, (index) => index < MAX_RULES)),
+  rule: optional(ruleIndex),
   approvals: optional(approvals),
   ...stamped,
 }

@@ -158,6 +158,7 @@ test('exports', () => {
       "releaseRequest",
       "releaseResponse",
       "rootSecretPaths",
+      "ruleIndex",
       "serviceAttestationsAbi",
       "sessionInfo",
       "sessionList",

@@ -1,7 +1,7 @@
 import { fromHex, type Hex } from './hex.ts'
 import { type Kind, kinds } from './kinds.ts'
 import * as preimages from './preimages.ts'
-import { hex, type Infer, natural, object } from './schema.ts'
+import { checked, hex, type Infer, natural, object } from './schema.ts'
 import { toPreimage } from './tags.ts'
 
 /** A browser's signature over one request: ECDSA P-256 with SHA-256 over `toStampBytes`, r ‖ s. Both values of s are valid. */
@@ -18,6 +18,8 @@ export const MAX_STAMP_AGE_MS = 300_000
 export const STAMP_TOLERANCE_MS = 60_000
 /** Rules of a policy. In stamps, the next number stands for no rule. */
 export const MAX_RULES = 255
+/** A rule by its index in the policy. */
+export const ruleIndex = checked(natural, (index) => index < MAX_RULES)
 
 export type StampedRequest = {
   /** The address that signs. */

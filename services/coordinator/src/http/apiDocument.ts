@@ -14,7 +14,7 @@ import {
   typedDataMember,
 } from '@countersign/protocol'
 import { type ErrorCode, errorCodes } from '@countersign/protocol/errorCodes'
-import { list, type ObjectSchema, object, type Schema, string } from '@countersign/protocol/schema'
+import { isOf, list, type ObjectSchema, object, type Schema, string } from '@countersign/protocol/schema'
 import { blockSchemas, receiptSchema } from '@countersign/receipt'
 import { z } from 'zod'
 import type { ApiDocument, Operation } from './docsPage.ts'
@@ -230,11 +230,12 @@ function toParameters(path: string, { parameters = {} }: RouteWords, { query, he
   )
 }
 
-/** POST calls without a request schema accept an empty object. */
+/** POST calls without a request schema accept an empty object. A body that may be empty can be left out. */
 function toBody({ request, form }: Shapes) {
-  if (form === undefined) return { required: request !== undefined, content: toJsonContent(request ?? empty) }
-  const schema = { ...toJsonSchema(form, { findReference }), additionalProperties: {} }
-  return { required: true, content: { 'application/x-www-form-urlencoded': { schema } } }
+  const schema = request ?? empty
+  if (form === undefined) return { required: !isOf(schema, {}), content: toJsonContent(schema) }
+  const fields = { ...toJsonSchema(form, { findReference }), additionalProperties: {} }
+  return { required: true, content: { 'application/x-www-form-urlencoded': { schema: fields } } }
 }
 
 const toJsonContent = (schema: Schema) => ({ 'application/json': { schema: toJsonSchema(schema, { findReference }) } })

@@ -6,8 +6,17 @@ import { createTestApp } from '../../test/http/testApp.ts'
 
 type Document = {
   openapi: string
-  paths: Record<string, Record<string, { security?: unknown; responses: Record<string, { description: string }> }>>
-  components: { schemas: Record<string, { type?: unknown }>; securitySchemes: Record<string, unknown> }
+  paths: Record<
+    string,
+    Record<
+      string,
+      { security?: unknown; requestBody?: { required: boolean }; responses: Record<string, { description: string }> }
+    >
+  >
+  components: {
+    schemas: Record<string, { type?: unknown; properties?: Record<string, object> }>
+    securitySchemes: Record<string, unknown>
+  }
 }
 
 const getDocument = async (app = createTestApp()) => (await (await app.request('/openapi.json')).json()) as Document
@@ -78,6 +87,18 @@ describe('GET /openapi.json', () => {
       ]),
     )
     expect(schemas.AttestationReceiptV1?.type).toBe('object')
+  })
+
+  test('a body without required members may be left out, and a rule is a number', async () => {
+    const { paths, components } = await getDocument()
+    const optional = Object.entries(paths).filter(([, { post }]) => post?.requestBody?.required === false)
+    expect(optional.map(([path]) => path).toSorted()).toEqual([
+      '/auth/logout',
+      '/vaults/{address}/attest',
+      '/wallet/attest',
+      '/wallet/provision',
+    ])
+    expect(components.schemas.SignDigestRequest?.properties?.rule).toMatchObject({ type: 'integer', maximum: 254 })
   })
 
   test('is JSON Schema that other tools accept', async () => {

@@ -1,4 +1,4 @@
-import { slug } from '@countersign/protocol'
+import { MAX_RULES, ruleIndex, slug } from '@countersign/protocol'
 import { boolean, natural, positive, type Schema, text, time } from '@countersign/protocol/schema'
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -16,6 +16,7 @@ type Parameters = {
 const leaves = new Map<unknown, JsonSchema>([
   [natural.is, { type: 'integer', minimum: 0 }],
   [positive.is, { type: 'integer', minimum: 1 }],
+  [ruleIndex.is, { type: 'integer', minimum: 0, maximum: MAX_RULES - 1 }],
   [text.pattern, { type: 'string' }],
   [slug.pattern, { type: 'string', pattern: '^[A-Za-z0-9_-]{22}$' }],
   [time.pattern, { type: 'string', format: 'date-time' }],
