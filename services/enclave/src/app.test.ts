@@ -26,6 +26,7 @@ import {
   toCanonicalJson,
   toEnclaveVersion,
   toHex,
+  toSessionName,
   type VaultResponse,
 } from '@countersign/protocol'
 import { createLog } from '@countersign/service'
@@ -589,6 +590,37 @@ describe('a session with a client key', () => {
     })
     expect((await openSession(app, 'bob')).owner.salt).not.toBe(first.owner.salt)
   })
+
+  test.each([
+    ['a cookie', false],
+    ['a client key', true],
+  ])(
+    'statements of one person’s addresses share nothing but the name of a key, in a session with %s',
+    async (_, isBound) => {
+      const app = startBound()
+      const open = async (subject: string, client = createClient()) => ({
+        client,
+        session: await openSession(app, subject, isBound ? client.clientKey : undefined),
+      })
+      type Opened = Awaited<ReturnType<typeof open>>
+      async function valuesOf({ client, session }: Opened, vault?: VaultResponse): Promise<unknown[]> {
+        const { address, keyId } = vault ?? session
+        const use = vault && { policy: vault.policy }
+        const item = { ...toStamped('address', session), keyId, ...(use && { vault: use }), stamp: undefined }
+        const stamped = { address, vault: use ? { ...use, rule: null } : null, kind: 'address', digest: null } as const
+        const stamp = isBound ? client.stamp({ ...stamped, issuedMs: at.getTime() }) : undefined
+        const result = await signOne(app, { ...item, stamp })
+        if (!('subject' in result)) throw new Error('not signed')
+        return Object.values({ ...result.statement, ...result.subject })
+      }
+      const [alice, bob] = [await open('alice'), await open('bob')]
+      const wallet = await valuesOf(alice)
+      const vault = await valuesOf(alice, await createVaultOf(app, alice.session))
+      const others = await valuesOf(bob)
+      const shared = wallet.filter((value) => vault.includes(value) && !others.includes(value))
+      expect(shared).toEqual(isBound ? [toSessionName(alice.client.clientKey)] : [])
+    },
+  )
 
   test('another e-mail address gives another commitment, and the same wallet', async () => {
     let email: string | null = null

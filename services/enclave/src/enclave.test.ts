@@ -9,11 +9,13 @@ import type { TLSSocket } from 'node:tls'
 import {
   type AttestResponse,
   enclavePaths,
+  fromHex,
   type OpenSessionResponse,
   type SignItemsResponse,
   toHex,
 } from '@countersign/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createClient } from '../test/clientKey.ts'
 import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
@@ -69,8 +71,9 @@ async function start(changes: Record<string, string> = {}, startedMessage?: stri
   return enclave
 }
 
-async function login({ url }: EnclaveProcess, subject: string): Promise<OpenSessionResponse> {
-  const { status, body } = await callEnclave(url, coordinator, enclavePaths.openSession, await issuer.login(subject))
+async function login({ url }: EnclaveProcess, subject: string, clientKey?: string): Promise<OpenSessionResponse> {
+  const token = await issuer.login(subject, clientKey)
+  const { status, body } = await callEnclave(url, coordinator, enclavePaths.openSession, token)
   expect(status).toBe(200)
   return body
 }
@@ -131,6 +134,25 @@ describe('an enclave process', () => {
     )
     expect(first).toEqual(again.map(() => ({ commitment: expect.stringMatching(/^[0-9a-f]{64}$/) })))
     expect(new Set([...(first ?? []), ...(second ?? [])].map((subject) => JSON.stringify(subject))).size).toBe(16)
+  })
+
+  test('a stamp gives the same signature after a lost answer, after a restart and at a second enclave', async () => {
+    const browser = createClient()
+    const { address, ...bound } = await login(enclave, 'alice', browser.clientKey)
+    const item = toItem({ address, ...bound }, 100)
+    const digest = fromHex(item.digest.slice(2))
+    const stamp = browser.stamp({ address, vault: null, kind: 'transaction', digest, issuedMs: Date.now() })
+    const trySign = (one: EnclaveProcess, changes: object = { stamp }) =>
+      sign(one, { ...item, witness: createWitness(), ...changes })
+    const slow = await start({ MOCK_QUOTE_LATENCY_MS: '60000' })
+    const lost = trySign(slow).catch(() => 'cut off')
+    await untilListening(slow)
+    await slow.kill('SIGKILL')
+    expect(await lost).toBe('cut off')
+    const signature = await trySign(enclave)
+    expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
+    for (const one of [enclave, other, await start()]) expect(await trySign(one)).toBe(signature)
+    expect(await trySign(other, {})).toBe('stamp_missing')
   })
 
   test('SIGTERM: finishes the current batch and exits with 0', async () => {

@@ -5,11 +5,12 @@ import { type Stamp, toHex, toStampBytes } from '@countersign/protocol/core'
 export function createClient() {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const clientKey = toHex(publicKey.export({ format: 'der', type: 'spki' }).subarray(-65))
+  const signBytes = (bytes: Uint8Array) => sign('sha256', bytes, { key: privateKey, dsaEncoding: 'ieee-p1363' })
   return {
     clientKey,
+    sign: signBytes,
     stamp(request: Parameters<typeof toStampBytes>[0]): Stamp {
-      const signature = sign('sha256', toStampBytes(request), { key: privateKey, dsaEncoding: 'ieee-p1363' })
-      return { issuedMs: request.issuedMs, signature: toHex(signature) }
+      return { issuedMs: request.issuedMs, signature: toHex(signBytes(toStampBytes(request))) }
     },
   }
 }

@@ -1,6 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { tags, toTagBytes } from '@countersign/protocol'
+import { hashLogin, type OpenSessionRequest } from '@countersign/protocol'
 import { listen } from '@countersign/testing/stack'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
@@ -12,8 +12,8 @@ export type TestIssuer = {
   aheadMs: number
   /** Returns 503. */
   isDown: boolean
-  /** A token and its login secret. */
-  login(subject: string): Promise<{ idToken: string; loginSecret: string }>
+  /** A token and its login secret, for a browser with this key, if it has one. */
+  login(subject: string, clientKey?: string): Promise<OpenSessionRequest>
   close(): Promise<void>
 }
 
@@ -33,9 +33,9 @@ export async function startTestIssuer(audience = 'countersign'): Promise<TestIss
     audience,
     aheadMs: 0,
     isDown: false,
-    async login(subject) {
+    async login(subject, clientKey) {
       const loginSecret = randomBytes(32)
-      const nonce = createHash('sha256').update(toTagBytes(tags.login)).update(loginSecret).digest('base64url')
+      const nonce = Buffer.from(hashLogin({ loginSecret, clientKey })).toString('base64url')
       const idToken = await new SignJWT({ nonce })
         .setProtectedHeader({ alg: 'ES256', kid: 'test' })
         .setIssuer(url)
@@ -44,7 +44,7 @@ export async function startTestIssuer(audience = 'countersign'): Promise<TestIss
         .setIssuedAt()
         .setExpirationTime('5 minutes')
         .sign(privateKey)
-      return { idToken, loginSecret: loginSecret.toString('hex') }
+      return { idToken, loginSecret: loginSecret.toString('hex'), ...(clientKey && { clientKey }) }
     },
     close: stop,
   }

@@ -1,4 +1,4 @@
-import { type Hex, type Kind, kinds } from '@countersign/protocol/core'
+import { type Hex, type Kind, kinds, toStampBytes } from '@countersign/protocol/core'
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../test/clientKey.ts'
 import { createVerifyEs256 } from '../vault/es256.ts'
@@ -19,6 +19,12 @@ const request = {
 const stamp = client.stamp({ ...request, issuedMs: now })
 const check = (changes: Partial<Parameters<typeof checkStamp>[1]> = {}) =>
   checkStamp({ verifyEs256 }, { grant: client, stamp, request, now, ...changes })
+
+function flip(bytes: Uint8Array, bit: number): Buffer {
+  const changed = Buffer.from(bytes)
+  changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
+  return changed
+}
 
 describe('a session with a client key', () => {
   test.each(Object.keys(kinds) as Kind[])('accepts the stamp of its key for kind %s, and for no other kind', (kind) => {
@@ -56,13 +62,20 @@ describe('a session with a client key', () => {
     expect(check({ request: { ...request, ...changes } })).toBe('stamp_invalid')
   })
 
-  test('rejects a stamp with any bit of its signature or time changed', () => {
+  test('rejects a stamp with any bit of its signature changed', () => {
     const bytes = Buffer.from(stamp.signature, 'hex')
     for (let bit = 0; bit < 512; bit++) {
-      const changed = Buffer.from(bytes)
-      changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
-      expect(check({ stamp: { ...stamp, signature: changed.toString('hex') } })).toBe('stamp_invalid')
+      expect(check({ stamp: { ...stamp, signature: flip(bytes, bit).toString('hex') } })).toBe('stamp_invalid')
     }
+  })
+
+  test('rejects a stamp over the request with any bit of any field changed', () => {
+    const bytes = toStampBytes({ ...request, issuedMs: now })
+    for (let bit = 0; bit < 8 * bytes.length; bit++) {
+      const signature = client.sign(flip(bytes, bit)).toString('hex')
+      expect(check({ stamp: { issuedMs: now, signature } })).toBe('stamp_invalid')
+    }
+    expect(check({ stamp: { issuedMs: now, signature: client.sign(bytes).toString('hex') } })).toBeUndefined()
     expect(check({ stamp: { ...stamp, issuedMs: now + 1 } })).toBe('stamp_invalid')
   })
 
