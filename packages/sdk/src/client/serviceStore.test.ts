@@ -313,6 +313,20 @@ describe('login and a blocked cookie', () => {
     expect(store.getSnapshot()).toEqual(signedOut)
   })
 
+  test.each([
+    ['if the sign-in needs no cookie', async () => 'https://issuer.test/auth'],
+    ['if the sign-in failed before it left the page', async () => Promise.reject(new Error('no key'))],
+  ])('does not report cookie_blocked %s', async (_, startLogin) => {
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const page = createFakePage()
+    const session = { prepare: async () => ({}), startLogin }
+    createServiceStore(new ServiceClient({ ...config, session }), page).login()
+    await Promise.allSettled([startLogin()])
+    const store = create(page)
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
   test('does not report cookie_blocked while the page is leaving', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const store = create()

@@ -144,13 +144,17 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     refresh: () => runCycle(() => true),
 
     login(options) {
-      isLeaving = true
-      page.setItem(loginKey, String(page.now()))
+      const leave = (to: string) => {
+        isLeaving = true
+        // A direct sign-in needs no cookie.
+        if (to.startsWith(client.config.apiBaseUrl)) page.setItem(loginKey, String(page.now()))
+        page.assign(to)
+      }
       // As a click handler it receives the event, which has no `provider`.
       const url = client.loginUrl({ provider: options?.provider, returnTo: page.getUrl() })
       const { session } = client.config
-      if (!session) return page.assign(url)
-      session.startLogin(client.config, url).then(page.assign, (error) => complete({ error }))
+      if (!session) return leave(url)
+      session.startLogin(client.config, url).then(leave, (error) => complete({ error: toServiceError(error) }))
     },
 
     async logout() {

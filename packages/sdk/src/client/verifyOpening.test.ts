@@ -47,7 +47,7 @@ const toProof = (opening: Opening) => ({
   kind: 'off-chain' as const,
   txHash: `0x${toHex(computeCommitment(opening))}` as Hex,
 })
-const mismatch = expect.objectContaining({ name: 'ServiceError', code: 'opening_mismatch', details: 'its proof is s' })
+const mismatch = expect.objectContaining({ name: 'ServiceError', code: 'opening_mismatch', details: 'proof s' })
 
 describe('computes the protocol’s commitment', () => {
   test.each<[string, Opening]>([

@@ -63,6 +63,15 @@ describe('accounts', () => {
     expect(onLogin).toHaveBeenCalledExactlyOnceWith('https://service.test/auth')
   })
 
+  test('onLogin gets the address that the session starts with', async () => {
+    service = installTestService({ signedIn: false })
+    const onLogin = vi.fn()
+    const session = { prepare: async () => ({}), startLogin: async (_: unknown, url: string) => `${url}?client_key=04` }
+    const client = new ServiceClient({ ...service.config, session })
+    await failureOf(createEip1193Provider(client, { onLogin }).request({ method: 'eth_requestAccounts' } as never))
+    expect(onLogin).toHaveBeenCalledExactlyOnceWith('https://service.test/auth?client_key=04')
+  })
+
   test('rejects with 4100 if onLogin only redirects, and calls it once per request', async () => {
     service = installTestService({ signedIn: false })
     const onLogin = vi.fn()

@@ -12,6 +12,7 @@ import {
   type RequestedContent,
 } from './parseTransaction.ts'
 import { type ConfirmRequest, type Signing, sendTransaction, signContent } from './sendTransaction.ts'
+import { toLoginUrl } from './toLoginUrl.ts'
 
 export type Eip1193ProviderOptions = {
   /**
@@ -108,7 +109,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
       return await findOrProvision()
     } catch (error) {
       if (!isUnauthorized(error) || options.onLogin === undefined) throw error
-      await options.onLogin(client.loginUrl({ returnTo: globalThis.location?.href }))
+      await options.onLogin(await toLoginUrl(client))
       return await findOrProvision()
     }
   }

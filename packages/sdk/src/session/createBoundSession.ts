@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol'
 import type { Session } from '../client/request.ts'
-import { openKeyStore } from './keyStore.ts'
+import { type KeyStore, openKeyStore } from './keyStore.ts'
 import type { BoundSessionOptions } from './session.ts'
 import { type Parameters, readSession, type StampContext, stampRequest } from './stampRequest.ts'
 
@@ -12,7 +12,7 @@ export function createBoundSession({ key }: BoundSessionOptions): Session {
         if (key === undefined) return keys.find(clientKey, expiresMs)
         return key.publicKey === clientKey ? key : undefined
       }
-      if (isSignOut(parameters) && key === undefined) await keys.clear()
+      if (isSignOut(parameters) && key === undefined) await deleteKeys(keys)
       return prepareRequest({ apiBaseUrl, shared: {}, findKey }, parameters)
     },
 
@@ -21,6 +21,11 @@ export function createBoundSession({ key }: BoundSessionOptions): Session {
       return `${url}${url.includes('?') ? '&' : '?'}client_key=${publicKey}`
     },
   }
+}
+
+/** Without IndexedDB, there is no key to delete, and the session must still end at the service. */
+export async function deleteKeys(keys: KeyStore): Promise<void> {
+  await keys.clear().catch(() => {})
 }
 
 /** Whether the request ends this browser's session. */

@@ -1,7 +1,7 @@
 import { hashLogin, type OwnerIdentity, toHex, tokenSession } from '@countersign/protocol'
 import { createError } from '../client/errors.ts'
-import { request } from '../client/request.ts'
-import { isSignOut, prepareRequest } from './createBoundSession.ts'
+import { REQUEST_TIMEOUT_MS, request } from '../client/request.ts'
+import { deleteKeys, isSignOut, prepareRequest } from './createBoundSession.ts'
 import { openKeyStore, type PendingLogin, type StoredKey } from './keyStore.ts'
 import type { DirectSession, DirectSessionOptions } from './session.ts'
 
@@ -17,16 +17,22 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
 
   const redirectUri = () => options.redirectUri ?? `${location.origin}/`
 
+  /** The identity provider's answer in the page's address. */
+  function readAnswer(): URLSearchParams {
+    if (typeof location === 'undefined') return new URLSearchParams()
+    return new URLSearchParams(tokenUrl === undefined ? location.hash.slice(1) : location.search)
+  }
+
   /** Completes a sign-in that has returned to this page, once. */
   async function resume(apiBaseUrl: string): Promise<void> {
     const answer = readAnswer()
-    const state = answer?.get('state')
-    if (!answer || !state) return
+    const state = answer.get('state')
+    if (!state) return
     const key = await openKeyStore(apiBaseUrl).takePending(state)
     if (key === undefined) {
-      // An app may have a `state` and a `code` of its own, but no ID token.
-      if (!answer.has('id_token')) return
-      showPage(location.pathname)
+      // An app may have a `state` and a `code` of its own, but no ID token. Another session object of the page may have taken it.
+      if (!readAnswer().has('id_token')) return
+      showPage(location.href.replace(/[?#].*/, ''))
       throw failed('this page started no such sign-in in the last 10 minutes')
     }
     const { returnTo } = key.pending
@@ -44,6 +50,7 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
     const response = await fetch(tokenUrl as string, {
       method: 'POST',
       body: new URLSearchParams({ ...form, code_verifier: codeVerifier }),
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     }).catch((cause: unknown) => {
       throw failed('the identity provider cannot be reached', cause)
     })
@@ -89,7 +96,7 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
       if (parameters.credentials === 'same-origin') return {}
       const keys = openKeyStore(apiBaseUrl)
       const session = await findSession(apiBaseUrl)
-      if (isSignOut(parameters)) await keys.clear()
+      if (isSignOut(parameters)) await deleteKeys(keys)
       const shared = {
         credentials: 'omit' as const,
         ...(session && { headers: { authorization: `Session ${session.secret}` } }),
@@ -122,20 +129,18 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
     },
 
     async readIdentity({ apiBaseUrl }) {
-      return (await findSession(apiBaseUrl))?.identity ?? null
+      // An app may pass its own configuration, which the client would change.
+      return (await findSession(apiBaseUrl.replace(/\/+$/, '')))?.identity ?? null
     },
   }
 }
 
-/** The identity provider's answer in the page's address. */
-function readAnswer(): URLSearchParams | undefined {
-  if (typeof location === 'undefined') return undefined
-  return new URLSearchParams(location.hash.includes('state=') ? location.hash.slice(1) : location.search)
-}
-
-/** Removes the answer from the address bar and from the history. */
+/** Removes the answer from the address bar and from the history. Routers read the address when these events say so. */
 function showPage(url: string): void {
+  const event = { oldURL: location.href, newURL: url }
   history.replaceState(history.state, '', url)
+  dispatchEvent(new PopStateEvent('popstate', { state: history.state }))
+  dispatchEvent(new HashChangeEvent('hashchange', event))
 }
 
 /** As the service does after a cancelled sign-in. */

@@ -30,72 +30,94 @@ const STORE = 'keys'
 
 export type KeyStore = ReturnType<typeof openKeyStore>
 
-/** The keys of one service in this browser. */
+/** The keys of one service in this browser. All functions throw `client_key_unavailable` if the browser has no IndexedDB. */
 export function openKeyStore(apiBaseUrl: string) {
-  const change = (act: (keys: IDBObjectStore) => unknown) => run(apiBaseUrl, 'readwrite', act)
+  /** Reads and changes all keys in one transaction. Another tab may sign out at any time, and what it deletes must not return. */
+  const change = (act: (keys: IDBObjectStore, all: StoredKey[]) => void) =>
+    run(apiBaseUrl, 'readwrite', (keys) => {
+      const reading: IDBRequest<StoredKey[]> = keys.getAll()
+      reading.onsuccess = () => {
+        try {
+          act(keys, reading.result.filter(isCurrent))
+        } catch {
+          // This browser cannot store a `CryptoKey`.
+          keys.transaction.abort()
+        }
+      }
+    })
 
   /** All keys that have not expired. */
   async function list(): Promise<StoredKey[]> {
-    let found: IDBRequest<StoredKey[]> | undefined
+    let reading: IDBRequest<StoredKey[]> | undefined
     await run(apiBaseUrl, 'readonly', (keys) => {
-      found = keys.getAll()
+      reading = keys.getAll()
     })
-    return (found?.result ?? []).filter(({ untilMs }) => Date.now() < untilMs)
+    return (reading?.result ?? []).filter(isCurrent)
   }
 
   return {
     list,
 
-    /** Stores a new key, with what `describe` returns. Throws `client_key_unavailable`. */
+    /** Stores a new key, with what `describe` returns, and deletes those that have expired. */
     async create(describe?: (publicKey: string) => PendingLogin): Promise<StoredKey> {
       try {
         const { publicKey: point, privateKey } = await crypto.subtle.generateKey(ALGORITHM, false, ['sign', 'verify'])
         const publicKey = toHex(new Uint8Array(await crypto.subtle.exportKey('raw', point)))
         const pending = describe?.(publicKey)
-        const kept = await list()
-        const untilMs = Date.now() + LOGIN_MS
-        await change((keys) => {
+        const key = { publicKey, privateKey, untilMs: Date.now() + LOGIN_MS, ...(pending && { pending }) }
+        await change((keys, current) => {
           keys.clear()
-          for (const key of kept) keys.put(key)
-          keys.put({ publicKey, privateKey, untilMs, ...(pending && { pending }) })
+          for (const one of [...current, key]) keys.put(one)
         })
         // Some browsers accept a key in a private window and lose it.
-        const [stored] = (await list()).filter((key) => key.publicKey === publicKey)
+        const stored = (await list()).find((one) => one.publicKey === publicKey)
         await sign(stored as StoredKey, new Uint8Array(1))
         return stored as StoredKey
       } catch (cause) {
-        throw createError('client_key_unavailable', 'this browser cannot store a key', { cause })
+        throw unavailable(cause)
       }
     },
 
     /** The key of an open session. It stays until the session expires. */
     async find(publicKey: string, expiresMs: number): Promise<ClientKey | undefined> {
-      const key = (await list()).find((one) => one.publicKey === publicKey)
-      if (key && key.untilMs !== expiresMs) await change((keys) => keys.put({ ...key, untilMs: expiresMs }))
+      const isAsked = (one: StoredKey) => one.publicKey === publicKey
+      const key = (await list()).find(isAsked)
+      if (key && key.untilMs !== expiresMs) {
+        await change((keys, current) => {
+          for (const one of current.filter(isAsked)) keys.put({ ...one, untilMs: expiresMs })
+        })
+      }
       return key && { publicKey, sign: (bytes) => sign(key, bytes) }
     },
 
     /** Removes a pending sign-in, so that its answer counts once. */
     async takePending(state: string): Promise<(StoredKey & { pending: PendingLogin }) | undefined> {
-      const key = (await list()).find(({ pending }) => pending?.state === state)
-      if (key?.pending === undefined) return undefined
-      await change((keys) => keys.delete(key.publicKey))
-      return { ...key, pending: key.pending }
+      let key: StoredKey | undefined
+      await change((keys, current) => {
+        key = current.find(({ pending }) => pending?.state === state)
+        if (key) keys.delete(key.publicKey)
+      })
+      return key?.pending && { ...key, pending: key.pending }
     },
 
     /** Replaces the session of this browser. */
     async replaceSession({ publicKey, privateKey, untilMs, session }: StoredKey): Promise<void> {
-      const earlier = (await list()).filter((key) => key.session)
-      await change((keys) => {
-        for (const key of earlier) keys.delete(key.publicKey)
+      await change((keys, current) => {
+        for (const one of current) if (one.session) keys.delete(one.publicKey)
         keys.put({ publicKey, privateKey, untilMs, session })
       })
     },
 
-    async clear(): Promise<void> {
-      await change((keys) => keys.clear())
-    },
+    clear: () => run(apiBaseUrl, 'readwrite', (keys) => keys.clear()),
   }
+}
+
+function isCurrent({ untilMs }: StoredKey): boolean {
+  return Date.now() < untilMs
+}
+
+function unavailable(cause: unknown) {
+  return createError('client_key_unavailable', 'this browser cannot store a key', { cause })
 }
 
 async function sign({ privateKey }: StoredKey, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
@@ -108,20 +130,24 @@ async function run(
   mode: IDBTransactionMode,
   act: (keys: IDBObjectStore) => unknown,
 ): Promise<void> {
-  const database = await new Promise<IDBDatabase>((resolve, reject) => {
-    const opening = indexedDB.open(`countersign:${apiBaseUrl}`, 1)
-    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE, { keyPath: 'publicKey' })
-    opening.onsuccess = () => resolve(opening.result)
-    opening.onerror = () => reject(opening.error)
-  })
   try {
-    await new Promise<void>((resolve, reject) => {
-      const transaction = database.transaction(STORE, mode)
-      transaction.oncomplete = () => resolve()
-      transaction.onabort = () => reject(transaction.error)
-      act(transaction.objectStore(STORE))
+    const database = await new Promise<IDBDatabase>((resolve, reject) => {
+      const opening = indexedDB.open(`countersign:${apiBaseUrl}`, 1)
+      opening.onupgradeneeded = () => opening.result.createObjectStore(STORE, { keyPath: 'publicKey' })
+      opening.onsuccess = () => resolve(opening.result)
+      opening.onerror = () => reject(opening.error)
     })
-  } finally {
-    database.close()
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const transaction = database.transaction(STORE, mode)
+        transaction.oncomplete = () => resolve()
+        transaction.onabort = () => reject(transaction.error)
+        act(transaction.objectStore(STORE))
+      })
+    } finally {
+      database.close()
+    }
+  } catch (cause) {
+    throw unavailable(cause)
   }
 }

@@ -14,21 +14,24 @@ type Call = { path: string; headers: Headers; credentials: RequestCredentials | 
 const calls: Call[] = []
 /** The client key of the open session. */
 let clientKey: string | null | undefined
+/** How far the service's clock is ahead of the browser's. */
+let offsetMs = 0
 
 beforeEach(() => {
   calls.length = 0
   clientKey = undefined
+  offsetMs = 0
   vi.stubGlobal('fetch', async (url: string, { body, headers, credentials }: RequestInit) => {
     const path = url.slice(API.length)
     const parsed = typeof body === 'string' ? JSON.parse(body) : {}
     calls.push({ path, headers: new Headers(headers), credentials, body: parsed })
     const iso = (ms: number) => new Date(ms).toISOString()
-    const expiresAt = iso(Date.now() + HOUR_MS)
+    const expiresAt = iso(Date.now() + offsetMs + HOUR_MS)
     const answers: Record<string, object> = {
       '/auth/app/token': { secret: 'ab'.repeat(32), expiresAt },
       '/auth/me': { id: 'u1', email: 'alice@example.test', name: null },
       '/auth/logout': { ok: true },
-      '/auth/session': { kind: 'bound', clientKey, createdAt: iso(1), expiresAt, time: iso(Date.now()) },
+      '/auth/session': { kind: 'bound', clientKey, createdAt: iso(1), expiresAt, time: iso(Date.now() + offsetMs) },
       '/wallet/me': {
         address: ADDRESS,
         createdAt: iso(1),
@@ -109,6 +112,41 @@ describe('a bound session', () => {
     await expect(startLogin(createClient())).rejects.toMatchObject({ code: 'client_key_unavailable' })
     vi.restoreAllMocks()
   })
+})
+
+test.each([
+  ['a request', () => createClient().api.me()],
+  ['another sign-in', () => startLogin(createClient())],
+])('what another tab deletes during %s does not return', async (_, act) => {
+  clientKey = (await startLogin(createClient())).searchParams.get('client_key')
+  const { getAll } = IDBObjectStore.prototype
+  let signingOut: Promise<void> | undefined
+  vi.spyOn(IDBObjectStore.prototype, 'getAll').mockImplementationOnce(function (this: IDBObjectStore) {
+    signingOut = openKeyStore(API).clear()
+    return getAll.call(this)
+  })
+  await Promise.allSettled([act()])
+  await signingOut
+  expect((await openKeyStore(API).list()).map(({ publicKey }) => publicKey)).not.toContain(clientKey)
+})
+
+test('signs out without IndexedDB', async () => {
+  clientKey = (await startLogin(createClient())).searchParams.get('client_key')
+  vi.spyOn(indexedDB, 'open').mockImplementation(() => {
+    throw new DOMException('blocked', 'SecurityError')
+  })
+  await createClient().api.logout()
+  expect(calls.at(-1)?.path).toBe('/auth/logout')
+  await expect(createClient().api.me()).rejects.toMatchObject({ code: 'client_key_unavailable' })
+  vi.restoreAllMocks()
+})
+
+test('a wrong clock is reported at each call, and does not delete the key', async () => {
+  clientKey = (await startLogin(createClient())).searchParams.get('client_key')
+  const nowMs = Date.now()
+  offsetMs = -24 * HOUR_MS
+  for (const _ of [1, 2]) await expect(createClient().api.me()).rejects.toMatchObject({ code: 'clock_wrong' })
+  expect((await openKeyStore(API).list())[0]?.untilMs).toBeGreaterThan(nowMs)
 })
 
 describe('a direct session', () => {
@@ -195,6 +233,53 @@ describe('a direct session', () => {
     const { client } = await signIn()
     vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 11 * 60_000)
     await expect(client.api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+  })
+
+  test('concurrent requests and session objects of the page share one answer', async () => {
+    const { client, session } = await signIn()
+    const other = createClient(directSession(options))
+    const answers = await Promise.all([client.api.me(), client.api.me(), other.api.me().catch(() => null)])
+    expect(answers.slice(0, 2)).toMatchObject([{ id: 'u1' }, { id: 'u1' }])
+    expect(calls.filter(({ path }) => path === '/auth/app/token')).toHaveLength(1)
+    expect(await session.readIdentity({ apiBaseUrl: `${API}/` })).toMatchObject({ subject: 'alice' })
+    expect(location.href).toBe(page)
+  })
+
+  test.each(['#state=5', '?state=5&code=6', '#/route?state=5'])(
+    'leaves the address %s of the app alone',
+    async (part) => {
+      history.replaceState({ own: 1 }, '', `/${part}`)
+      expect(await createClient(directSession(options)).api.me()).toBeNull()
+      expect([location.href, history.state]).toEqual([`${location.origin}/${part}`, { own: 1 }])
+    },
+  )
+
+  test('removes a foreign token even from a path with two slashes', async () => {
+    history.replaceState(null, '', `${location.origin}//evil.example/#id_token=x&state=y`)
+    await expect(createClient(directSession(options)).api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+    expect(location.href).toBe(`${location.origin}//evil.example/`)
+  })
+
+  test('routers of the page get the address from before the sign-in', async () => {
+    history.replaceState(null, '', '/shop#/basket')
+    const { client } = await signIn()
+    const seen: string[] = []
+    const note = ({ type }: Event) => seen.push(`${type} ${location.pathname}${location.hash}`)
+    for (const type of ['popstate', 'hashchange']) addEventListener(type, note)
+    await client.api.me()
+    for (const type of ['popstate', 'hashchange']) removeEventListener(type, note)
+    expect(seen).toEqual(['popstate /shop#/basket', 'hashchange /shop#/basket'])
+  })
+
+  test('a service that is unreachable during the sign-in leaves the user signed out, and another sign-in works', async () => {
+    const { client } = await signIn()
+    const { fetch } = globalThis
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('offline')))
+    await expect(client.api.me()).rejects.toMatchObject({ code: 'network_unreachable' })
+    vi.stubGlobal('fetch', fetch)
+    expect(await client.api.me()).toBeNull()
+    expect(location.href).toBe(page)
+    expect(await (await signIn()).client.api.me()).toMatchObject({ id: 'u1' })
   })
 
   test('a cancelled sign-in leaves the user signed out', async () => {

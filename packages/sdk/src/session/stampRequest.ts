@@ -40,16 +40,21 @@ function read<R>({ apiBaseUrl, shared }: StampContext, path: string, schema: Req
 /** The key of the open session, and the service's time, which stamps use. Throws `session_not_bound` or `clock_wrong`. */
 export async function readSession(context: StampContext): Promise<{ key: ClientKey; serviceMs: number }> {
   const { clientKey, expiresAt, time } = await read(context, '/auth/session', sessionInfo)
-  const key = clientKey === null ? undefined : await context.findKey({ clientKey, expiresMs: Date.parse(expiresAt) })
-  if (key === undefined) {
-    const details = clientKey === null ? 'it is a cookie session' : 'this browser does not have its key'
-    throw createError('session_not_bound', 'the session is not bound to this browser', { details })
-  }
+  if (clientKey === null) throw notBound('it is a cookie session')
   const serviceMs = Date.parse(time)
   const offsetMs = Math.abs(serviceMs - Date.now())
-  if (offsetMs <= MAX_CLOCK_OFFSET_MS) return { key, serviceMs }
-  const details = `it differs from the service's by ${Math.round(offsetMs / 60_000)} minutes`
-  throw createError('clock_wrong', 'the clock of this device is wrong', { details })
+  // Before the key, which a wrong clock may count as expired.
+  if (offsetMs > MAX_CLOCK_OFFSET_MS) {
+    const details = `it differs from the service's by ${Math.round(offsetMs / 60_000)} minutes`
+    throw createError('clock_wrong', 'the clock of this device is wrong', { details })
+  }
+  const key = await context.findKey({ clientKey, expiresMs: Date.parse(expiresAt) })
+  if (key === undefined) throw notBound('this browser does not have its key')
+  return { key, serviceMs }
+}
+
+function notBound(details: string) {
+  return createError('session_not_bound', 'the session is not bound to this browser', { details })
 }
 
 /** The body of a request for a signature with its stamp. Undefined for other requests. */

@@ -5,6 +5,7 @@ import { ServiceClient } from '../client/ServiceClient.ts'
 import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
 import { isUnauthorized } from '../eip1193/errors.ts'
 import type { ConfirmRequest } from '../eip1193/sendTransaction.ts'
+import { toLoginUrl } from '../eip1193/toLoginUrl.ts'
 
 export type ServiceConnectorParameters = (
   | { client: ServiceClient; config?: undefined }
@@ -76,7 +77,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
       // Stored before the redirect, for the page that loads afterwards.
       await config.storage?.setItem(connectedKey, true)
       await config.storage?.setItem('recentConnectorId', id)
-      await onLogin(client.loginUrl({ returnTo: globalThis.location?.href }))
+      await onLogin(await toLoginUrl(client))
       return requestAccounts()
     }
 
