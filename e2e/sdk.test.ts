@@ -1,17 +1,15 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testOtherClients } from './sdk/clientTests.ts'
 import { createHarness, SIGNED_OUT } from './sdk/harness.ts'
 import { IMPLEMENTATION, testKinds } from './sdk/kindTests.ts'
 import { testPayments } from './sdk/paymentTests.ts'
 import { testSessions } from './sdk/sessionTests.ts'
+import { toAppConfig } from './sdk/toAppConfig.ts'
 import { testVaults } from './sdk/vaultTests.ts'
 import { type Stack, startStack } from './startStack.ts'
 
 // Set by `npm run e2e`.
 const { CHROMIUM_PATH: executablePath = '' } = process.env
-
-const APP = join(import.meta.dirname, 'app')
 
 // One stack for all tests, because its start takes as long as most of them together.
 describe('the SDK in a browser, against the real service', () => {
@@ -22,19 +20,7 @@ describe('the SDK in a browser, against the real service', () => {
     stack = await startStack({
       executablePath,
       enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION },
-      toViteConfig: ({ apiBaseUrl, chainId, rpcUrl }) => ({
-        root: APP,
-        build: {
-          rolldownOptions: {
-            input: ['index.html', 'wagmi.html', 'plain.html', 'vaults.html'].map((name) => join(APP, name)),
-          },
-        },
-        define: {
-          'import.meta.env.VITE_API_BASE_URL': JSON.stringify(apiBaseUrl),
-          'import.meta.env.VITE_CHAIN_ID': JSON.stringify(String(chainId)),
-          'import.meta.env.VITE_RPC_URL': JSON.stringify(rpcUrl),
-        },
-      }),
+      toViteConfig: (config) => toAppConfig(config),
     })
   }, 180_000)
   afterAll(() => stack?.stop())

@@ -7,8 +7,8 @@ import { startBackend } from '../services/coordinator/test/backend.ts'
 import { openPages } from './openPages.ts'
 import { startBrowser } from './startBrowser.ts'
 
-/** Where an app finds the service and the chain. */
-type AppConfig = { apiBaseUrl: string; chainId: number; rpcUrl: string }
+/** Where an app finds the service, the chain, and its own client at the identity provider. */
+export type AppConfig = { apiBaseUrl: string; chainId: number; rpcUrl: string; issuer: string; clientId: string }
 
 type StartStackParameters = {
   executablePath: string
@@ -18,6 +18,8 @@ type StartStackParameters = {
   env?: Record<string, string>
   /** Added to the enclave's environment. */
   enclaveEnv?: Record<string, string>
+  /** The app, on `crossSiteOrigin`, signs in at the identity provider itself. */
+  isDirect?: boolean
 }
 
 /**
@@ -29,7 +31,7 @@ export function startStack(parameters: StartStackParameters) {
 }
 
 async function startParts(parameters: StartStackParameters, { add }: Scope) {
-  const { executablePath, toViteConfig, env, enclaveEnv = {} } = parameters
+  const { executablePath, toViteConfig, env, enclaveEnv = {}, isDirect = false } = parameters
   const [{ chain, address: contract, env: chainEnv }, browser] = await allStarted([
     startContract().then((started) => {
       add(started.chain, ({ stop }) => stop())
@@ -49,10 +51,14 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
     await startBackend({
       env: { ...chainEnv, ALLOWED_ORIGINS: `${origin},${crossSiteOrigin}`, ...env },
       enclaveEnv,
+      isDirect,
+      pageUrl: `${crossSiteOrigin}/`,
     }),
     ({ stop }) => stop(),
   )
-  await pages.serve(toViteConfig({ apiBaseUrl: backend.url, chainId: chain.chainId, rpcUrl: chain.url }))
+  const { issuer, pageClientId: clientId } = backend.oidc
+  const { chainId, url: rpcUrl } = chain
+  await pages.serve(toViteConfig({ apiBaseUrl: backend.url, chainId, rpcUrl, issuer, clientId }))
 
   const transport = http(chain.url, { retryCount: 0 })
   const testClient = createTestClient({ mode: 'hardhat', transport })

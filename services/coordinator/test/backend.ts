@@ -16,7 +16,7 @@ export type Backend = Awaited<ReturnType<typeof startBackend>>
  * enclave's responses, and access to database and root secret. `env` is the coordinator's.
  */
 export function startBackend(
-  parameters: Pick<StartBackendParameters, 'env' | 'enclaveEnv' | 'log' | 'databaseUrl' | 'isDirect'> = {},
+  parameters: Pick<StartBackendParameters, 'env' | 'enclaveEnv' | 'log' | 'databaseUrl' | 'isDirect' | 'pageUrl'> = {},
 ) {
   return startInScope(async ({ add }) => {
     const plain = add(await startPlainBackend(parameters), ({ stop }) => stop())

@@ -28,6 +28,8 @@ export type StartBackendParameters = {
   quoteLatencyMs?: number
   /** The app signs in at the provider itself, with its own client. There is no sign-in through the service. */
   isDirect?: boolean
+  /** Where such a sign-in returns to. */
+  pageUrl?: string
   env?: Environment
   enclaveEnv?: Environment
   /** Makes the enclave require a log, with witnesses as processes. */
@@ -86,7 +88,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   const oidc = scope.add(
     await startOidcProvider({
       redirectUris: [url, secondUrl].map((each) => `${each}/auth/google/callback`),
-      pageUris: [`${APP_ORIGIN}/`],
+      pageUris: [parameters.pageUrl ?? `${APP_ORIGIN}/`],
       accounts: parameters.accounts ?? accounts,
     }),
     ({ stop }) => stop(),
