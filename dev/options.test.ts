@@ -17,6 +17,7 @@ describe('the options of npm run dev', () => {
         hasWeb: true,
         hasLog: false,
         origins: [],
+        directUrl: undefined,
         isVerbose: false,
         ports: { web: 5173, demo: 5174, coordinator: 8080, enclave: 8090, oidc: 9090, chain: 8545 },
         stateDir: undefined,
@@ -36,6 +37,7 @@ describe('the options of npm run dev', () => {
         hasWeb: false,
         hasLog: true,
         origins: [],
+        directUrl: undefined,
         isVerbose: true,
         ports: { web: 4, demo: 5, coordinator: 1, enclave: 2, oidc: 65_535, chain: 3 },
         stateDir: '/tmp/state',
@@ -82,7 +84,7 @@ describe('the options of npm run dev', () => {
     expect(names).toContain('--no-web')
     // The error may be about its value, but not about its name.
     for (const name of names) expect(faultOf(name)).not.toContain('Unknown option')
-    expect(names).toHaveLength(15)
+    expect(names).toHaveLength(16)
   })
 
   test('accepts several origins, as browsers write them', () => {
@@ -98,6 +100,14 @@ describe('the options of npm run dev', () => {
       )
     },
   )
+
+  test('accepts the page of a direct sign-in, as the provider compares it', () => {
+    const directUrl = 'http://localhost:3000/'
+    expect(parseOptions(['--direct', directUrl])).toMatchObject({ options: { directUrl } })
+    for (const text of ['', 'localhost:3000', 'http://localhost:3000']) {
+      expect(faultOf(`--direct=${text}`)).toContain('--direct: expected a page')
+    }
+  })
 
   test('rejects an empty state folder', () => {
     expect(faultOf('--state=')).toBe('--state: expected a folder')

@@ -11,6 +11,8 @@ export type Options = {
   hasLog: boolean
   /** Origins of other apps that may call, and that sign-in may return to. */
   origins: readonly string[]
+  /** The only page that users can sign in to: it does so at the identity provider itself, which returns to this URL. */
+  directUrl: string | undefined
   /** Show every line of every part. */
   isVerbose: boolean
   /** An app at `web` may call, also if another program serves it. */
@@ -28,6 +30,7 @@ with its database, IPFS node and worker, the web app, and a demo site to sign in
   --reset               delete the local users, wallets, keys, receipts and chain first
   --origin URL          another app that may call and that sign-in may return to, such as http://localhost:3000. Can be repeated.
                         Browsers send cookies only to apps on localhost
+  --direct URL          sign in only from the app at this URL, which does so at the identity provider itself, with keys in the browser
   --verbose             show all log lines, not only warnings and errors
   --no-web              leave out the web app and the demo site. Your own app at --web-port may still call
   --log                 add a log of every signature, which three witnesses cosign
@@ -52,6 +55,7 @@ const OPTIONS = {
   'no-web': { type: 'boolean', default: false },
   log: { type: 'boolean', default: false },
   origin: { type: 'string', multiple: true },
+  direct: { type: 'string' },
   verbose: { type: 'boolean', default: false },
   'web-port': { type: 'string' },
   'demo-port': { type: 'string' },
@@ -74,6 +78,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
       database: databaseUrl,
       state: stateDir,
       origin: origins = [],
+      direct: directUrl,
       verbose: isVerbose,
       log: hasLog,
     } = values
@@ -84,6 +89,9 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     if (stateDir === '') throw new Fault('--state: expected a folder')
     if (!origins.every(isOrigin)) {
       throw new Fault('--origin: expected only scheme, host and port, such as http://localhost:3000')
+    }
+    if (directUrl !== undefined && !isPage(directUrl)) {
+      throw new Fault('--direct: expected a page, such as http://localhost:3000/')
     }
     const integer = (name: keyof typeof values, fallback: number, min: number, max: number) =>
       readInteger(`--${name}`, values[name] as string | undefined, { fallback, min, max })
@@ -101,7 +109,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     const hasWeb = !values['no-web']
     return {
       kind: 'run',
-      options: { reset, databaseUrl, quoteLatencyMs, hasWeb, hasLog, origins, isVerbose, ports, stateDir },
+      options: { reset, databaseUrl, quoteLatencyMs, hasWeb, hasLog, origins, directUrl, isVerbose, ports, stateDir },
     }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -123,6 +131,11 @@ function readInteger(
 /** Exactly as a browser writes it in `Origin`. */
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text
+}
+
+/** Exactly as the provider compares it. */
+function isPage(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).href === text
 }
 
 function isPostgresUrl(text: string): boolean {

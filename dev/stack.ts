@@ -4,6 +4,7 @@ import {
   type Environment,
   type LogFields,
   mains,
+  PAGE_CLIENT_ID,
   type Service,
   startPostgres,
   startService,
@@ -39,7 +40,7 @@ const STOP_ORDER: readonly PartName[] = [
 
 /** The address of each part. */
 type Summary = {
-  /** The web app, or the documentation if there is none. */
+  /** The app that signs in directly, the web app, or the documentation. */
   openUrl: string
   /** By name. Each begins with an address or path. */
   places: Readonly<Record<string, string>>
@@ -66,12 +67,16 @@ export type StartStackParameters = {
 /** Starts everything, in parallel where possible. */
 export function startStack(parameters: StartStackParameters): Stack {
   const { options, voice, onFault, isWebBuilt, hasDocs = false } = parameters
-  const { ports, quoteLatencyMs, hasWeb, origins } = options
+  const { ports, quoteLatencyMs, hasWeb, origins, directUrl } = options
   const stateDir = resolve(options.stateDir ?? toPath('.countersign'))
   const publicUrl = `http://localhost:${ports.coordinator}`
   const webUrl = `http://localhost:${ports.web}`
   const demoUrl = `http://localhost:${ports.demo}`
-  const issuer = { issuer: `http://localhost:${ports.oidc}`, clientId: 'countersign' }
+  const issuer = {
+    issuer: `http://localhost:${ports.oidc}`,
+    clientId: directUrl === undefined ? 'countersign' : PAGE_CLIENT_ID,
+  }
+  const apps = directUrl === undefined ? origins : [...origins, new URL(directUrl).origin]
   const parts = new Map<PartName, Part>()
   let isStopping = false
   let unlock: (() => Promise<void>) | undefined
@@ -139,6 +144,7 @@ export function startStack(parameters: StartStackParameters): Stack {
           log: log?.settings,
         }),
         IMPLEMENTATIONS: IMPLEMENTATION,
+        ...(directUrl === undefined ? {} : { SESSIONS: 'bound' }),
       },
     })
 
@@ -195,9 +201,9 @@ export function startStack(parameters: StartStackParameters): Stack {
       beginHere('oidc', () =>
         startOidcProvider({
           port: ports.oidc,
-          clientId: issuer.clientId,
           clientSecret,
           redirectUris: [`${publicUrl}/auth/google/callback`],
+          ...(directUrl === undefined ? {} : { pageUris: [directUrl] }),
         }),
       ),
       beginHere('satellite', () => startSatellite()),
@@ -217,8 +223,8 @@ export function startStack(parameters: StartStackParameters): Stack {
         ...toCoordinatorEnv({
           port: ports.coordinator,
           // Sign-in returns to the first origin: the web app, if it runs. An app that another program serves may call too.
-          allowedOrigins: [...new Set([...(hasWeb ? [webUrl, publicUrl, demoUrl] : [publicUrl, webUrl]), ...origins])],
-          oidc,
+          allowedOrigins: [...new Set([...(hasWeb ? [webUrl, publicUrl, demoUrl] : [publicUrl, webUrl]), ...apps])],
+          oidc: directUrl === undefined ? oidc : issuer,
           enclaveUrls: [`http://127.0.0.1:${ports.enclave}`],
           satellite,
           dataDir: stateDir,
@@ -266,10 +272,14 @@ export function startStack(parameters: StartStackParameters): Stack {
       demo: { apiBaseUrl: publicUrl, webUrl, origin: demoUrl, chainId: chain.chainId, rpcUrl: chain.url },
     })
     return {
-      openUrl: hasWeb ? webUrl : `${publicUrl}/docs`,
+      openUrl: directUrl ?? (hasWeb ? webUrl : `${publicUrl}/docs`),
       places: {
-        ...(hasWeb ? { 'Demo site': `${demoUrl} (sign in to it with the wallet)` } : {}),
-        'Sign in': `${publicUrl}/auth/google?return_to=${publicUrl}/docs`,
+        ...(directUrl === undefined
+          ? {
+              ...(hasWeb ? { 'Demo site': `${demoUrl} (sign in to it with the wallet)` } : {}),
+              'Sign in': `${publicUrl}/auth/google?return_to=${publicUrl}/docs`,
+            }
+          : {}),
         Docs: `${publicUrl}/docs`,
         Health: `${publicUrl}/health/ready`,
         Attestation: `${publicUrl}/health/attestation`,

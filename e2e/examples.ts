@@ -8,16 +8,17 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import type { Browser } from 'playwright'
 import { findChromium } from '../scripts/findChromium.ts'
 import { copyExample } from '../scripts/packages/copyExample.ts'
 import { packAll } from '../scripts/packages/packAll.ts'
 import { type Packed, readPublished } from '../scripts/packages/readPublished.ts'
 import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
-import { driveNext, driveNode, driveVite, driveWagmi } from './examples/drive.ts'
+import { driveDirect, driveNext, driveNode, driveVite, driveWagmi } from './examples/drive.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
-const EXAMPLES = { node: driveNode, vite: driveVite, wagmi: driveWagmi, next: driveNext }
+const EXAMPLES = { node: driveNode, vite: driveVite, wagmi: driveWagmi, next: driveNext, direct: driveDirect }
 type Name = keyof typeof EXAMPLES
 
 const USAGE = `usage: npm run examples [-- NAME…]
@@ -75,16 +76,31 @@ async function startServer(cwd: string, url: string) {
 
 async function test(names: readonly Name[], executablePath: string): Promise<void> {
   const work = await mkdtemp(join(tmpdir(), 'countersign-examples-'))
-  const stack = await startDevStack({ hasWeb: false })
   const browser = await startBrowser(executablePath)
   try {
     const packages = readPublished(root)
-    const packed: Packed[] = await packAll(root, { packages, folder: join(work, 'packed') })
+    const packed = await packAll(root, { packages, folder: join(work, 'packed') })
+    const direct = names.filter((name) => name === 'direct')
+    const others = names.filter((name) => name !== 'direct')
+    if (others.length > 0) await testOnStack(others, { isDirect: false, work, packed, browser })
+    if (direct.length > 0) await testOnStack(direct, { isDirect: true, work, packed, browser })
+  } finally {
+    await browser.close()
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+type OnStack = { isDirect: boolean; work: string; packed: readonly Packed[]; browser: Browser }
+
+async function testOnStack(names: readonly Name[], { isDirect, work, packed, browser }: OnStack): Promise<void> {
+  const stack = await startDevStack({ hasWeb: false, isDirect })
+  try {
     const port = new URL(stack.webUrl).port
     const replaced = {
       'http://localhost:8080': stack.apiUrl,
       'http://localhost:5173': stack.webUrl,
       'http://localhost:8545': stack.chainUrl,
+      'http://localhost:9090': stack.oidcUrl,
       '--port 3000': `--port ${port}`,
     }
     for (const name of names) {
@@ -100,9 +116,7 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
       console.log(`${name}: passed (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`)
     }
   } finally {
-    await browser.close()
     await stack.stop()
-    await rm(work, { recursive: true, force: true })
   }
 }
 

@@ -7,9 +7,9 @@ import { clearState } from '../dev/state.ts'
 
 /**
  * Starts the services of `npm run dev` on separate ports and with separate state. Without the web app, another one may be served at
- * `webUrl`; built, it is the one that is deployed.
+ * `webUrl`; built, it is the one that is deployed. `isDirect`: this other one signs in at the identity provider itself.
  */
-export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs = false } = {}) {
+export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs = false, isDirect = false } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
   const [web = 0, demo = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(6)
   const ports = { web, demo, coordinator, enclave, oidc, chain }
@@ -24,6 +24,7 @@ export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs
       hasWeb,
       hasLog: false,
       origins: [],
+      directUrl: isDirect ? `http://localhost:${web}/` : undefined,
       isVerbose: true,
       ports,
       stateDir,
@@ -47,6 +48,7 @@ export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs
     /** The demo site for sign-ins. */
     demoUrl: `http://localhost:${demo}`,
     apiUrl: `http://localhost:${coordinator}`,
+    oidcUrl: `http://localhost:${oidc}`,
     chainUrl: `http://127.0.0.1:${chain}`,
     /** Sends one ether from the faucet. */
     fund: (address: string) =>

@@ -1,6 +1,7 @@
 // Starts an example against `npm run dev`, with the packages of this checkout: npm run example -- NAME
 
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,6 +19,7 @@ const USAGE = `usage: npm run example -- ${names.join('|')}
 
 Packs the packages, installs them into the example, and starts it. It needs the local stack, in another terminal:
 npm run dev -- --origin http://localhost:3000
+For "direct", it also starts the stack: npm run dev -- --direct http://localhost:3000/
   --help   says this
 
 Example: npm run example -- vite
@@ -55,6 +57,20 @@ async function start(name: string): Promise<number> {
   return runNpm(example, ['start'])
 }
 
+/** Starts the local stack that accepts only the app of this example. The example ends with it. */
+async function startDirect(): Promise<number> {
+  const main = join(root, 'dev/main.ts')
+  const stack = spawn(process.execPath, ['-C', 'source', main, '--direct', 'http://localhost:3000/'], {
+    stdio: 'inherit',
+  })
+  const ended = once(stack, 'close')
+  void ended.then(() => process.kill(process.pid, 'SIGTERM'))
+  const code = await start('direct')
+  stack.kill()
+  await ended
+  return code
+}
+
 const [name = '', ...rest] = readArguments({}, USAGE, { takesPositionals: true }).positionals
 if (rest.length > 0 || !names.includes(name)) refuseArguments('Name one example.', USAGE)
-process.exitCode = await start(name)
+process.exitCode = await (name === 'direct' ? startDirect() : start(name))

@@ -66,6 +66,23 @@ export function driveVite(example: Example): Promise<void> {
   })
 }
 
+export function driveDirect(example: Example): Promise<void> {
+  return withPage(example, async (page) => {
+    await pay(page)
+    await page.getByText('alice@example.com (alice at http://localhost:').waitFor(WAIT)
+    const link = page.getByRole('link', { name: 'Proof of the payment' })
+    assert.equal((await fetch((await link.getAttribute('href', WAIT)) ?? '')).status, 200)
+    await page.reload()
+    await press(page, 'Sign a message')
+    await page.getByRole('link', { name: 'Proof of the message' }).waitFor(WAIT)
+    const other = await page.context().newPage()
+    await other.goto(example.url)
+    await press(other, 'Sign out')
+    await press(page, 'Sign a message')
+    await page.getByRole('alert').waitFor(WAIT)
+  })
+}
+
 export function driveNext(example: Example): Promise<void> {
   return withPage(example, async (page) => {
     const html = await (await fetch(example.url)).text()

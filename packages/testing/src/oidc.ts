@@ -11,6 +11,7 @@ import {
   writeRemembered,
 } from './localAccounts.ts'
 import { renderOverPage, renderSignInPage } from './localSignInPage.ts'
+import { PAGE_CLIENT_ID } from './stack/environments.ts'
 
 export type OidcProviderParameters = {
   /** 0 takes a free one. */
@@ -23,9 +24,6 @@ export type OidcProviderParameters = {
   /** Suggested on the sign-in page. Any other name works too. */
   accounts?: readonly OidcAccount[]
 }
-
-/** Of the page that signs in itself. */
-const PAGE_CLIENT_ID = 'countersign-page'
 
 export type RunningOidcProvider = Awaited<ReturnType<typeof startOidcProvider>>
 

@@ -5,6 +5,9 @@ type Oidc = { issuer: string; clientId: string; clientSecret: string }
 /** Without a secret, pages sign in at the provider themselves. */
 type CoordinatorOidc = Omit<Oidc, 'clientSecret'> & Partial<Oidc>
 
+/** The client of a page that signs in at the provider itself. */
+export const PAGE_CLIENT_ID = 'countersign-page'
+
 /** The default origin of the app. */
 export const APP_ORIGIN = 'http://localhost:5173'
 

@@ -4,6 +4,7 @@ export {
   type EnclaveLogSettings,
   type Environment,
   noRateLimits,
+  PAGE_CLIENT_ID,
   toCoordinatorEnv,
   toEnclaveEnv,
   toPublisherEnv,
