@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { fromHex, toHex } from './hex.ts'
+import { fromHex, type Hex, toHex } from './hex.ts'
 import * as preimages from './preimages.ts'
 import { toPreimage } from './tags.ts'
 
@@ -24,7 +24,8 @@ export function hashLogin({
   return sha256(toPreimage(preimages.loginV2, fields))
 }
 
-/** How a statement names the session of a client key. */
-export function toSessionName(clientKey: string): string {
-  return toHex(sha256(fromHex(clientKey)).subarray(0, 16))
+/** How a statement about an address names the session of a client key. */
+export function toSessionName({ clientKey, address }: { clientKey: string; address: Hex }): string {
+  const fields = { clientKey: fromHex(clientKey), address: fromHex(address.slice(2)) }
+  return toHex(sha256(toPreimage(preimages.session, fields)).subarray(0, 16))
 }

@@ -18,6 +18,9 @@ export const stamp = {
   fields: { address: 20, policyHash: 32, rule: 'u8', kind: 'u8', digest: 32, issuedMs: 'u64' },
 } as const
 
+/** How a statement names a session with a browser key. With the address, so that the name doesn't link two addresses of a person. */
+export const session = { tag: 'countersign/session/v1', fields: { clientKey: 65, address: 20 } } as const
+
 /** The commitment to the owner of an address. */
 export const owner = { tag: 'countersign/owner/v1', fields: { salt: 32, identity: 'rest' } } as const
 

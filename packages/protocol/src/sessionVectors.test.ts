@@ -25,7 +25,8 @@ test('a nonce hashes the login secret, or its hash and the client key', () => {
   const key = unhex(session.clientKey)
   expect(plain).toBe(sha256('countersign/login/v1\0', secret).toString('hex'))
   expect(bound).toBe(sha256('countersign/login/v2\0', sha256(secret), key).toString('hex'))
-  expect(session.name).toBe(sha256(key).toString('hex').slice(0, 32))
+  const named = sha256('countersign/session/v1\0', key, unhex(session.address))
+  expect(session.name).toBe(named.toString('hex').slice(0, 32))
 })
 
 test('a stamp is over address, policy, rule, kind, digest and time, with zeros and 255 for what is missing', () => {

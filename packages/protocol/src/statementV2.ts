@@ -33,8 +33,7 @@ export type StatementV2 = {
   /** 32 bytes: the Ed25519 key of the calling coordinator. */
   coordinatorKey: string
   /**
-   * What authorized the request: `cookie`, or for a session with a browser key the first 16 bytes of the
-   * client key's SHA-256.
+   * What authorized the request: `cookie`, or 16 bytes that name the key of a browser (`toSessionName`).
    */
   session: string
   /** ISO 8601 in UTC with milliseconds: `2025-01-02T03:04:05.678Z`. */

@@ -44,7 +44,7 @@ export function createSessionVectors() {
       clientKey: key ?? null,
       nonceHash: toHex(hashLogin({ loginSecret, clientKey: key })),
     })),
-    session: { clientKey, name: toSessionName(clientKey) },
+    session: { clientKey, address, name: toSessionName({ clientKey, address }) },
     stamps: (Object.keys(kinds) as Kind[]).map((kind, index) => {
       const vault = index % 2 === 0 ? null : { policy, rule: kind === 'address' ? null : index }
       const digest = kind === 'address' ? null : sample(`digest ${kind}`)

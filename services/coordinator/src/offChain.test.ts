@@ -321,7 +321,7 @@ describe('every kind of signature, as separate processes', () => {
     )
     const proof = await complete(signed.slug)
     const car = Buffer.from(await getCar(proof)).toString('latin1')
-    expect(car).toContain(`"session":"${toSessionName(client.clientKey)}"`)
+    expect(car).toContain(`"session":"${toSessionName({ clientKey: client.clientKey, address })}"`)
     await expectVerified(proof)
 
     // The operator keeps the row of the session, and puts it back after the sign-out.

@@ -189,7 +189,10 @@ export function issueAttestation(
       request === undefined || options.vault === undefined
         ? null
         : (options.vault.rule ?? findRule(options.vault.policy, request)),
-    session: options.clientKey === undefined ? 'cookie' : toSessionName(options.clientKey),
+    session:
+      options.clientKey === undefined
+        ? 'cookie'
+        : toSessionName({ clientKey: options.clientKey, address: toAddress(publicKey) }),
     signedAt: signedAt.toISOString(),
   }
 

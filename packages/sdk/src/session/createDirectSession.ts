@@ -164,7 +164,8 @@ function readClaims(idToken: string): Claims {
 /** As the enclave reads it for the owner of an address. */
 function toIdentity({ iss, sub, email, email_verified }: Claims): OwnerIdentity {
   const isVerified = email_verified === true || email_verified === 'true'
-  return { issuer: String(iss), subject: String(sub), email: isVerified && typeof email === 'string' ? email : null }
+  const isKnown = isVerified && typeof email === 'string' && /^[^\p{Cc}\p{Cs}]{1,254}$/u.test(email)
+  return { issuer: String(iss), subject: String(sub), email: isKnown ? email : null }
 }
 
 function random(): Uint8Array<ArrayBuffer> {

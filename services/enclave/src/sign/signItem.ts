@@ -96,7 +96,7 @@ export function signItem(
   if (item.keyId !== keyId) return { error: 'key_binding_mismatch' }
 
   const facts: Facts = { address, coordinatorKey, keyId, publicKey, signedAt: new Date(now).toISOString() }
-  const authority: Authority = { session: toSession(grant), rule: item.vault?.rule ?? null }
+  const authority: Authority = { session: toSession(grant, address), rule: item.vault?.rule ?? null }
   const read = item.kind === 'address' ? { item, digest: null } : readItem(item, deps.implementations)
   if ('error' in read) return read
   const vaultRule = item.vault === undefined ? null : { policy: item.vault.policy, rule: authority.rule }
@@ -146,8 +146,8 @@ function stateAddress(
 type StateAddressParameters = { facts: Facts; rules: VaultRules | undefined; grant: Grant; authority: Authority }
 
 /** How a statement names the session. */
-function toSession({ clientKey }: Grant): string {
-  return clientKey === null ? 'cookie' : toSessionName(clientKey)
+function toSession({ clientKey }: Grant, address: Hex): string {
+  return clientKey === null ? 'cookie' : toSessionName({ clientKey, address })
 }
 
 /** The content in its canonical form, and its hash. */
