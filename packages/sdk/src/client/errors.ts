@@ -68,6 +68,10 @@ export type SdkErrorCode =
   | 'clock_wrong'
   /** Sign in again: the identity provider's answer is not for a sign-in that this page started in the last 10 minutes. */
   | 'sign_in_failed'
+  /** Don't trust the service, and send nothing to the address: it belongs to someone else, or has other rules. */
+  | 'owner_mismatch'
+  /** Send nothing to the address yet: its proof doesn't hold, or can't be checked now. With `retryable`, try again. */
+  | 'address_not_verified'
   /** Report it: a bug in the SDK. See `cause`. */
   | 'internal'
 

@@ -2,10 +2,12 @@ import type { PolicyRequest } from '@countersign/policy'
 import {
   computeCommitment,
   type EndpointResponse,
+  fromHex,
   type Hex,
   hashAuthorization,
   hashOwner,
   isTerminalProofStatus,
+  type Kind,
   type OffChainContent,
   type OffChainKind,
   type Opening,
@@ -13,9 +15,11 @@ import {
   type ProofPayload,
   parseRequest,
   type SessionUser,
+  type Stamp,
   toHex,
   toPrefixedHex,
   toSignEndpoints,
+  toStampBytes,
   type WalletInfo,
   type WalletUse,
 } from '@countersign/protocol'
@@ -50,7 +54,10 @@ import {
 import { createTestSignings, type TestSigner } from './testSignings.ts'
 import { assertVaultAllows, createTestVaults } from './testVaults.ts'
 
+type Stamped = { signer: TestSigner; rule?: number | null; kind: Kind; digest?: Hex | null }
+
 const API_ORIGIN = 'https://service.test'
+const SESSION_ID = '5e55105e55105e55'
 const RPC_ORIGIN = 'https://rpc.test'
 /** Hardhat's first development key, which is public. */
 const PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
@@ -95,6 +102,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   const failures = new Map<string, (TestProblem | TestRpcError | 'network')[]>()
   let isSignedIn = options.signedIn ?? true
   let isProvisioned = options.provisioned ?? true
+  let clientKey: string | undefined
 
   function findFailure(request: TestRequest) {
     requests.push(request)
@@ -107,6 +115,32 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   function assertSession(request: Request): void {
     // The service has another origin than the app, so a browser sends the cookie only with `include`.
     if (!isSignedIn || request.credentials !== 'include') throw new ProblemFailure({ code: 'not_authenticated' })
+  }
+
+  function toSession() {
+    const nowMs = Date.now()
+    const [createdAt = '', time = '', expiresAt = ''] = [nowMs - 60_000, nowMs, nowMs + 7_200_000].map((ms) =>
+      new Date(ms).toISOString(),
+    )
+    return { kind: clientKey === undefined ? ('cookie' as const) : ('bound' as const), createdAt, expiresAt, time }
+  }
+
+  /** In a session with a client key, nothing is signed without its stamp. Unlike the enclave, accepts a stamp of any time. */
+  async function assertStamp(stamp: Stamp | undefined, { signer, rule = null, kind, digest = null }: Stamped) {
+    if (clientKey === undefined) return
+    if (stamp === undefined) throw new ProblemFailure({ code: 'stamp_missing' })
+    const { address, policyHash: policy } = signer
+    const bytes = toStampBytes({
+      address,
+      vault: policy === null ? null : { policy, rule },
+      kind,
+      digest: digest && fromHex(digest.slice(2)),
+      issuedMs: stamp.issuedMs,
+    })
+    const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+    const key = await crypto.subtle.importKey('raw', fromHex(clientKey), algorithm, false, ['verify'])
+    if (await crypto.subtle.verify(algorithm, key, fromHex(stamp.signature), bytes)) return
+    throw new ProblemFailure({ code: 'stamp_invalid' })
   }
 
   /** Parses the body. Throws first if there is no session. */
@@ -137,6 +171,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       return { ...parseTransaction({ digest, txMetadata }), ...parseWalletUse(use) }
     })
     const { account, signer, rule, approvals } = findKey(use, digest, { kind: 'transaction', txMetadata })
+    await assertStamp(use.stamp, { signer, rule, kind: 'transaction', digest })
     const signed = { digest, txMetadata, rule, approvals, signature: await account.sign({ hash: digest }) }
     const { signature, slug } = signings.addTransaction(signer, signed)
     return { signature, slug }
@@ -144,11 +179,12 @@ export function createTestService(options: TestServiceOptions = {}): TestService
 
   async function signOffChain(request: Request, kind: OffChainKind) {
     const { content, digest, ...use } = await readSigning(request, (body) => {
-      const { wallet, rule, approvals, stamp: _, ...rest } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
+      const { wallet, rule, approvals, stamp, ...rest } = parseRequest(`POST /sign/${kind}`, body, invalidBody)
       const content = { kind, content: rest } as OffChainContent
-      return { content, digest: hashOffChain(content), ...parseWalletUse({ wallet, rule, approvals }) }
+      return { content, digest: hashOffChain(content), ...parseWalletUse({ wallet, rule, approvals, stamp }) }
     })
     const { account, signer, rule, approvals } = findKey(use, digest, content)
+    await assertStamp(use.stamp, { signer, rule, kind, digest })
     const signature = await account.sign({ hash: digest })
     const salt = (half: string) => filler(`${half} salt ${signings.all.length}`, 32)
     const opening: Opening = {
@@ -162,8 +198,9 @@ export function createTestService(options: TestServiceOptions = {}): TestService
 
   async function attest(request: Request, find: () => { signer: TestSigner }) {
     assertSession(request)
-    assertEmptyBody(await readJsonBody(request))
+    const { stamp } = parseRequest('POST /wallet/attest', (await readJsonBody(request)) ?? {}, invalidBody)
     const { signer } = find()
+    await assertStamp(stamp, { signer, kind: 'address' })
     const identity = { issuer: 'https://issuer.example', subject: user.id, email: user.email }
     const owner: OwnerOpening = { salt: filler(`owner salt ${signer.address}`, 32), identity }
     const subject = { address: signer.address, policy: signer.policyHash, owner: toHex(hashOwner(owner)) }
@@ -173,11 +210,13 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   async function signAuthorization(request: Request) {
     const { implementations = [] } = options
     const allowed = implementations.map((implementation) => implementation.toLowerCase() as Hex)
-    const authorization = await readSigning(request, (body) =>
-      parseAllowed(parseRequest('POST /sign/authorization', body, invalidBody), allowed),
-    )
+    const { authorization, stamp } = await readSigning(request, (body) => {
+      const { stamp, ...given } = parseRequest('POST /sign/authorization', body, invalidBody)
+      return { authorization: parseAllowed(given, allowed), stamp }
+    })
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
     const digest = toPrefixedHex(hashAuthorization(authorization))
+    await assertStamp(stamp, { signer: own.signer, kind: 'authorization', digest })
     const subject = { ...authorization, digest, signature: await account.sign({ hash: digest }) }
     const { signature, slug } = signings.add(own.signer, { kind: 'authorization', subject })
     return { signature, slug }
@@ -198,10 +237,20 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       assertSession(request)
       return user
     },
+    'GET /auth/session': (request) => {
+      assertSession(request)
+      const { time, ...session } = toSession()
+      return { ...session, clientKey: clientKey ?? null, time }
+    },
+    'GET /auth/sessions': (request) => {
+      assertSession(request)
+      const { time: lastSeenAt, ...session } = toSession()
+      return { sessions: [{ id: SESSION_ID, ...session, lastSeenAt, isCurrent: true }] }
+    },
     'POST /auth/logout': async (request) => {
       assertSession(request)
-      assertEmptyBody(await readJsonBody(request))
-      isSignedIn = false
+      const { session } = parseRequest('POST /auth/logout', (await readJsonBody(request)) ?? {}, invalidBody)
+      if (session === undefined || session === SESSION_ID) isSignedIn = false
       return { ok: true }
     },
     'GET /wallet/me': (request) => {
@@ -315,8 +364,9 @@ export function createTestService(options: TestServiceOptions = {}): TestService
         if (globalThis.fetch === installed) globalThis.fetch = previous
       }
     },
-    signIn() {
+    signIn(options = {}) {
       isSignedIn = true
+      clientKey = options.clientKey
     },
     signOut() {
       isSignedIn = false

@@ -50,10 +50,10 @@ export function invalidBody(code: TestProblemCode, detail: string) {
 }
 
 /** An empty list of approvals counts as none. */
-export function parseWalletUse({ wallet, rule, approvals }: WalletUse): WalletUse {
+export function parseWalletUse({ wallet, rule, approvals, stamp }: WalletUse): WalletUse {
   if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
   if (wallet === undefined && rule !== undefined) throw invalidRequest('rule is for a vault')
-  return { wallet: toLowerCase(wallet), rule, approvals: approvals?.length === 0 ? undefined : approvals }
+  return { wallet: toLowerCase(wallet), rule, approvals: approvals?.length === 0 ? undefined : approvals, stamp }
 }
 
 export function parseAddress(text: string | undefined): Hex {

@@ -39,7 +39,8 @@ export type TestService = {
   fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
   /** Replaces `globalThis.fetch` for the service's origins. The returned function restores it. */
   install(): () => void
-  signIn(): void
+  /** Opens a session. With a client key, as in the `client_key` of a sign-in, every signature needs a stamp of it. */
+  signIn(options?: { clientKey?: string | undefined }): void
   signOut(): void
   /** Moves a proof to its next state, or to `to` if the specification allows it. */
   advanceProof(slug: string, to?: ProofStatus): ProofPayload
@@ -58,6 +59,8 @@ export type TestService = {
 
 export const testRoutes = [
   'GET /auth/me',
+  'GET /auth/session',
+  'GET /auth/sessions',
   'POST /auth/logout',
   'GET /wallet/me',
   'POST /wallet/provision',
