@@ -3,15 +3,13 @@ import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
 import type { ServiceError, WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
-import { Address } from '../ui/Address.tsx'
 import { Button } from '../ui/Button.tsx'
-import { CopyButton } from '../ui/CopyButton.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Step } from '../ui/Step.tsx'
 import { useFieldErrors } from '../ui/useFieldErrors.ts'
+import { DepositAddress } from '../wallet/DepositAddress.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { toServiceError } from '../words/explainError.ts'
 import { toCoin } from '../words/format.ts'
@@ -195,12 +193,9 @@ function describeMissingPasskeys(approvals: number): string {
 }
 
 function CreatedVault({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
-  const address = getAddress(vault.address)
   return (
     <Step id="made-heading" level={2} className="card card-narrow" title="Vault created">
-      <p className="address-line">
-        <Address address={address} /> <CopyButton text={address} what="the address" />
-      </p>
+      <DepositAddress deposit={vault} what="the address" />
       <PolicyFile vault={vault} />
       <AttestAddress vault={vault} />
       <div className="actions">

@@ -94,7 +94,7 @@ function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }
 function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balance; onFunded: () => void }) {
   const { address, policy, createdAt } = vault
   return (
-    <AccountCard address={address} balance={balance} onFunded={onFunded} title="Vault address">
+    <AccountCard deposit={vault} balance={balance} onFunded={onFunded} title="Vault address">
       {isMadeHere(address) ? null : (
         <p className="fine-print">
           This vault wasn’t created in this browser. Before you send anything to it, compare the address with your own

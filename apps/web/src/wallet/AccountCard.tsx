@@ -1,14 +1,15 @@
-import type { Hex, WalletInfo } from '@countersign/sdk'
+import type { WalletInfo } from '@countersign/sdk'
 import { type ReactNode, useState } from 'react'
 import { formatEther, formatUnits, getAddress } from 'viem'
 import { useCoin, useConfig } from '../config.ts'
-import { Address } from '../ui/Address.tsx'
 import { Button } from '../ui/Button.tsx'
-import { CopyButton, CopyText } from '../ui/CopyButton.tsx'
+import { CopyText } from '../ui/CopyButton.tsx'
 import { createLazyPart } from '../ui/createLazyPart.tsx'
 import { Facts } from '../ui/Facts.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { toChainName, toCoin, toDateTime, toShortAmount } from '../words/format.ts'
+import type { Deposit } from './checkedOwner.ts'
+import { DepositAddress } from './DepositAddress.tsx'
 import { FaucetButton } from './FaucetButton.tsx'
 import type { Balance } from './useBalance.ts'
 
@@ -18,7 +19,7 @@ const QrCode = createLazyPart(
 )
 
 type AccountCardProps = {
-  address: Hex
+  deposit: Deposit
   title: 'Your address' | 'Vault address'
   balance: Balance
   /** Called after the faucet has paid. */
@@ -27,10 +28,10 @@ type AccountCardProps = {
 }
 
 /** Balance and address of a wallet or vault. */
-export function AccountCard({ address: given, title, balance, onFunded, children }: AccountCardProps) {
+export function AccountCard({ deposit, title, balance, onFunded, children }: AccountCardProps) {
   const config = useConfig()
   const { faucetUrl } = config
-  const address = getAddress(given)
+  const address = getAddress(deposit.address)
   const chainName = toChainName(config)
   const isEmpty = balance.wei === 0n
   return (
@@ -54,7 +55,7 @@ export function AccountCard({ address: given, title, balance, onFunded, children
         <FaucetButton faucetUrl={faucetUrl} address={address} onFunded={onFunded} isFirstStep={isEmpty} />
       )}
       <TokenList tokens={balance.tokens} />
-      <ReceiveAddress address={address} title={title} chainName={chainName} />
+      <ReceiveAddress deposit={deposit} title={title} chainName={chainName} />
       {children}
     </section>
   )
@@ -131,18 +132,17 @@ function BalanceLine({ balance, chainName }: { balance: Balance; chainName: stri
 }
 
 function ReceiveAddress({
-  address,
+  deposit,
   chainName,
   title,
-}: Pick<AccountCardProps, 'address' | 'title'> & { chainName: string }) {
+}: Pick<AccountCardProps, 'deposit' | 'title'> & { chainName: string }) {
   const what = title === 'Your address' ? 'your address' : 'the address'
   return (
     <div className="address">
       <h3>{title}</h3>
-      <p className="address-line">
-        <Address address={address} /> <CopyButton text={address} what={what} />
-      </p>
-      <Receive address={address} chainName={chainName} what={what} />
+      <DepositAddress deposit={deposit} what={what}>
+        <Receive address={getAddress(deposit.address)} chainName={chainName} what={what} />
+      </DepositAddress>
     </div>
   )
 }

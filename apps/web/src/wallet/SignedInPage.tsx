@@ -1,64 +1,99 @@
 import { isPlainObject } from '@countersign/protocol'
 import { type ServiceError, ServiceProvider, useService, type WalletInfo } from '@countersign/sdk'
-import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react'
+import { boundSession } from '@countersign/sdk/session'
+import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { Button } from '../ui/Button.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
+import { readStored, writeStored } from '../ui/stored.ts'
 import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
 import { useServiceResponse } from './serviceResponses.ts'
 
 type SignedInPageProps = {
   title: string
-  /** Call `onSessionLost` if the service rejects a request because the session has ended. */
-  children: (signedIn: { wallet: WalletInfo; onSessionLost: () => void }) => ReactNode
+  children: (signedIn: SignedInProps) => ReactNode
 }
+
+export type SignedInProps = {
+  wallet: WalletInfo
+  /** Call it if the service rejects a request because the session has ended. */
+  onSessionLost: () => void
+  onSignOut: () => Promise<void>
+}
+
+type Departure = 'signed_out' | 'signed_out_here_only' | null
+
+/** These have an answer on the sign-in page. */
+const SIGN_IN_ERRORS = ['cookie_blocked', 'client_key_unavailable', 'session_not_bound']
 
 /** A page of the wallet. Without a session, it shows the sign-in and returns here afterwards. */
 export function SignedInPage(props: SignedInPageProps) {
   const { apiBaseUrl, chainId, rpcUrl, maxFeePerGas } = useConfig()
+  const [isCookie, setIsCookie] = useCookieChoice(apiBaseUrl)
+  const [departure, setDeparture] = useState<Departure>(null)
   const config = useMemo(
-    () => ({ apiBaseUrl, chainId, rpcUrl, maxFeePerGas }),
-    [apiBaseUrl, chainId, rpcUrl, maxFeePerGas],
+    () => ({ apiBaseUrl, chainId, rpcUrl, maxFeePerGas, session: isCookie ? undefined : boundSession() }),
+    [apiBaseUrl, chainId, rpcUrl, maxFeePerGas, isCookie],
   )
   return (
-    <ServiceProvider config={config}>
+    <ServiceProvider key={String(isCookie)} config={config}>
       <MockBanner />
-      <SessionContent {...props} />
+      <SessionContent {...props} {...{ isCookie, setIsCookie, departure, setDeparture }} />
     </ServiceProvider>
   )
 }
 
-function SessionContent({ title, children }: SignedInPageProps) {
+/** Whether the user chose a session without a browser key. Only for this tab, and until they sign out. */
+function useCookieChoice(apiBaseUrl: string) {
+  const key = `countersign:cookie:${apiBaseUrl}`
+  const [isCookie, setIsCookie] = useState(() => readStored(sessionStorage, key) === true)
+  function choose(next: boolean) {
+    writeStored(sessionStorage, key, next || undefined)
+    setIsCookie(next)
+  }
+  return [isCookie, choose] as const
+}
+
+type SessionContentProps = SignedInPageProps & {
+  isCookie: boolean
+  setIsCookie: (isCookie: boolean) => void
+  departure: Departure
+  setDeparture: (departure: Departure) => void
+}
+
+function SessionContent({ title, children, isCookie, setIsCookie, departure, setDeparture }: SessionContentProps) {
   const { user, wallet, ready, error, login, logout, refresh } = useService()
-  const [departure, setDeparture] = useState<'signed_out' | 'signed_out_here_only' | null>(null)
   const wasSignedIn = useRef(false)
   if (user !== null) wasSignedIn.current = true
-  if (user !== null && departure !== null) setDeparture(null)
+  useEffect(() => {
+    if (user !== null) setDeparture(null)
+  }, [user, setDeparture])
+  const isSignInError = error !== null && SIGN_IN_ERRORS.includes(error.code)
 
   async function signOut() {
-    try {
-      await logout()
-      setDeparture('signed_out')
-    } catch {
-      setDeparture('signed_out_here_only')
-    }
+    const departure = await logout().then(
+      () => 'signed_out' as const,
+      () => 'signed_out_here_only' as const,
+    )
+    setDeparture(departure)
+    setIsCookie(false)
   }
 
   if (!ready && wallet === null) {
     return <WalletSkeleton label={user === null ? 'Checking your session…' : 'Creating your wallet…'} />
   }
-  if (user !== null) {
+  if (user !== null && !isSignInError) {
     return (
       <>
         <UserBar title={title} user={user} onSignOut={signOut} />
         <LookupError error={error} onRetry={refresh} />
         {wallet === null ? null : (
-          <Fragment key={wallet.address}>{children({ wallet, onSessionLost: refresh })}</Fragment>
+          <Fragment key={wallet.address}>{children({ wallet, onSessionLost: refresh, onSignOut: signOut })}</Fragment>
         )}
       </>
     )
   }
-  if (error !== null && error.code !== 'cookie_blocked') {
+  if (error !== null && !isSignInError) {
     return (
       <section className="plain-page stack" aria-labelledby="wallet-heading">
         <h1 id="wallet-heading">{title}</h1>
@@ -66,8 +101,9 @@ function SessionContent({ title, children }: SignedInPageProps) {
       </section>
     )
   }
-  const reason: SignedOutProps['reason'] = departure ?? (wasSignedIn.current ? 'session_lost' : 'never_in')
-  return <SignedOut reason={reason} error={error} onSignIn={login} />
+  const isLost = wasSignedIn.current && error === null
+  const reason: SignedOutProps['reason'] = departure ?? (isLost ? 'session_lost' : 'never_in')
+  return <SignedOut reason={reason} error={error} onSignIn={login} isCookie={isCookie} onChoose={setIsCookie} />
 }
 
 type UserBarProps = { title: string; user: { email: string; name: string | null }; onSignOut: () => void }

@@ -1,3 +1,4 @@
+import { isPlainObject } from '@countersign/protocol'
 import type { ServiceError } from '@countersign/sdk'
 import { useEffect, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
@@ -9,14 +10,18 @@ import { parseProviders, useServiceResponse } from './serviceResponses.ts'
 export type SignedOutProps = SignInCardProps & {
   /** Why no user is signed in. */
   reason: 'never_in' | 'session_lost' | 'signed_out' | 'signed_out_here_only'
-  /** `cookie_blocked` or null. */
+  /** An error of the sign-in, or null. */
   error: ServiceError | null
+  /** Whether the user chose a session without a browser key. */
+  isCookie: boolean
+  onChoose: (isCookie: boolean) => void
 }
 
-export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
+export function SignedOut({ reason, error, onSignIn, isCookie, onChoose }: SignedOutProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   const departure = DEPARTURES[reason]
-  const isCancelled = useCancelled() && reason === 'never_in'
+  const outcome = useOutcome()
+  const isCancelled = outcome === 'cancelled' && reason === 'never_in'
   useEffect(() => {
     // The focused element was removed with the wallet.
     if (reason !== 'never_in') heading.current?.focus()
@@ -33,7 +38,8 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
           <p>Nothing has changed. You can sign in again at any time.</p>
         </Notice>
       ) : null}
-      <ErrorNotice error={error} />
+      <SignInError error={error} onChoose={onChoose} />
+      {isCookie ? <CookieNotice isFailed={outcome === 'failed'} onChoose={onChoose} /> : null}
       <h1 id="welcome-heading" ref={heading} tabIndex={-1}>
         A wallet that proves every signature
       </h1>
@@ -46,16 +52,69 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
   )
 }
 
-/** Whether the user cancelled the sign-in. Removes the parameter from the URL, so that a reload doesn't show it again. */
-function useCancelled(): boolean {
-  const [isCancelled] = useState(() => new URL(window.location.href).searchParams.get('sign_in') === 'cancelled')
+type ChoiceProps = Pick<SignedOutProps, 'onChoose'>
+
+const COOKIE_RISK = 'Anyone with a copy of the session’s cookie could sign with your wallet until the session expires.'
+
+const isCookieSession = (body: unknown) => isPlainObject(body) && body.kind === 'cookie'
+
+/** The error, with the choice of a cookie session where there is one. */
+function SignInError({ error, onChoose }: ChoiceProps & Pick<SignedOutProps, 'error'>) {
+  const { apiBaseUrl } = useConfig()
+  const isUnbound = error?.code === 'session_not_bound'
+  const hasCookie = useServiceResponse(isUnbound ? apiBaseUrl : null, '/auth/session', isCookieSession) === true
+  const isOffered = hasCookie || error?.code === 'client_key_unavailable'
+  const explanation = hasCookie
+    ? { title: 'Your session has no browser key', advice: `Sign in again to use a key. ${COOKIE_RISK}` }
+    : isOffered
+      ? {
+          title: 'This browser can’t store a key',
+          advice: `Use another browser or a normal window, or sign in with a cookie only. ${COOKIE_RISK}`,
+        }
+      : undefined
+  return (
+    <ErrorNotice error={error} explanation={explanation}>
+      {isOffered ? (
+        <Button look="small" onClick={() => onChoose(true)}>
+          {hasCookie ? 'Continue without a key' : 'Use a cookie only'}
+        </Button>
+      ) : null}
+    </ErrorNotice>
+  )
+}
+
+/** What a session without a browser key means. `isFailed`: the service's error page led back here. */
+function CookieNotice({ isFailed, onChoose }: ChoiceProps & { isFailed: boolean }) {
+  return (
+    <Notice
+      tone="warning"
+      title={isFailed ? 'The sign-in without a browser key failed' : 'You’ll sign in without a browser key'}
+      isAlert
+    >
+      <p>
+        {isFailed
+          ? 'This service may require a key. Use another browser, or a normal window instead of a private one.'
+          : `${COOKIE_RISK} Sign out when you’re done.`}
+      </p>
+      <div className="actions">
+        <Button look="small" onClick={() => onChoose(false)}>
+          Use a browser key
+        </Button>
+      </div>
+    </Notice>
+  )
+}
+
+/** The result of a sign-in that led back without a session. Removes the parameter from the URL, so that a reload doesn't show it again. */
+function useOutcome(): string | null {
+  const [outcome] = useState(() => new URL(window.location.href).searchParams.get('sign_in'))
   useEffect(() => {
     const url = new URL(window.location.href)
     if (!url.searchParams.has('sign_in')) return
     url.searchParams.delete('sign_in')
     window.history.replaceState(window.history.state, '', url)
   }, [])
-  return isCancelled
+  return outcome
 }
 
 const DEPARTURES: Partial<Record<SignedOutProps['reason'], { tone: Tone; title: string; text?: string }>> = {

@@ -69,7 +69,7 @@ describe('sign-in', () => {
 
   test('shows a cancelled sign-in once, as information', async () => {
     const path = '/?x=1&sign_in=cancelled'
-    const { screen } = await openWallet({ ...listing({ id: 'google', name: 'Google', icon }), path })
+    const { screen } = await openWallet({ session: 'none', ...listing({ id: 'google', name: 'Google', icon }), path })
     await expect.element(screen.getByText('Sign-in cancelled')).toBeVisible()
     expect(screen.getByText(/cookie/).query()).toBeNull()
     expect(window.location.search).toBe('?x=1')

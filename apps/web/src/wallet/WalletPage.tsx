@@ -1,23 +1,24 @@
-import type { WalletInfo } from '@countersign/sdk'
 import { HistoryCard } from '../history/HistoryCard.tsx'
 import { MonitorCard } from '../monitor/MonitorCard.tsx'
 import { SendCard } from '../send/SendCard.tsx'
 import { AccountCard, Provenance } from './AccountCard.tsx'
-import { SignedInPage } from './SignedInPage.tsx'
+import { OpenSessions } from './OpenSessions.tsx'
+import { SignedInPage, type SignedInProps } from './SignedInPage.tsx'
 import { useAccount } from './useAccount.ts'
 
 export function WalletPage() {
   return <SignedInPage title="Wallet">{(signedIn) => <SignedIn {...signedIn} />}</SignedInPage>
 }
 
-function SignedIn({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
+function SignedIn({ wallet, onSessionLost, onSignOut }: SignedInProps) {
   const { address } = wallet
   const { balance, history, incoming, onChanged, onFunded } = useAccount({ address, wallet: address, onSessionLost })
   return (
     <div className="wallet-grid">
       <div className="area-account">
-        <AccountCard address={address} balance={balance} onFunded={onFunded} title="Your address">
+        <AccountCard deposit={{ address }} balance={balance} onFunded={onFunded} title="Your address">
           <Provenance wallet={wallet} />
+          <OpenSessions onSignOut={onSignOut} />
         </AccountCard>
       </div>
       <div className="area-send">

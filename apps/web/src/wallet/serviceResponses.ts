@@ -17,13 +17,17 @@ export async function fetchFromService(apiBaseUrl: string, path: string, init: R
   return response.ok ? response.json() : undefined
 }
 
-/** Returns `parse` of the response, with undefined for a failed request. Null while loading. `parse` must be stable. */
-export function useServiceResponse<R>(apiBaseUrl: string, path: string, parse: (body: unknown) => R): R | null {
+/**
+ * Returns `parse` of the response, with undefined for a failed request. Null while loading, and without a URL. `parse` must be stable.
+ */
+export function useServiceResponse<R>(apiBaseUrl: string | null, path: string, parse: (body: unknown) => R): R | null {
   const [answer, setAnswer] = useState<R | null>(null)
   useEffect(() => {
+    if (apiBaseUrl === null) return
     const controller = new AbortController()
     const { signal } = controller
-    fetchFromService(apiBaseUrl, path, { signal })
+    const credentials = path === '/auth/session' ? 'include' : 'same-origin'
+    fetchFromService(apiBaseUrl, path, { signal, credentials })
       // Another part of the page reports the outage.
       .catch(() => undefined)
       .then((body) => {

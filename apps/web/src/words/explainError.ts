@@ -67,6 +67,20 @@ const EXPLANATIONS: Record<Exclude<SdkErrorCode, OffChainCode>, Explanation> & P
       title: 'The sign-in failed',
       advice: 'Sign in again. If this keeps happening, don’t trust this service.',
     },
+    stamp_missing: {
+      title: 'Please sign in again',
+      advice: `This tab uses a session without the browser’s key. Sign out, then sign in again. ${NOTHING_SIGNED}`,
+    },
+    owner_mismatch: {
+      title: 'This address isn’t yours',
+      advice:
+        'Don’t send anything to it: according to its proof, it belongs to someone else or has other rules. Tell the operator, and don’t trust this service until they explain why.',
+    },
+    address_not_verified: {
+      title: 'The address couldn’t be checked',
+      advice:
+        'This page shows the address once it has verified that it’s yours. Check again in a minute. If it keeps failing, tell the operator.',
+    },
     signature_mismatch: {
       title: 'The service returned a wrong signature',
       advice:

@@ -1,3 +1,4 @@
+import { boundSession } from '@countersign/sdk/session'
 import { createTestService, type TestService, type TestServiceOptions } from '@countersign/sdk/testing'
 import { render } from 'vitest-browser-react'
 import { App } from '../../src/App.tsx'
@@ -10,6 +11,8 @@ export type OpenWalletOptions = TestServiceOptions & {
   /** The mode in `/health/attestation`. */
   mode?: 'hardware' | 'mock'
   faucet?: (address: string) => Response
+  /** `bound`: the session has a key of this browser. `cookie`, the default: the user chose a session without one. `none`: no choice yet. */
+  session?: 'cookie' | 'bound' | 'none'
   /** Runs before the app starts. */
   prepare?: (service: TestService) => void | Promise<void>
   /** Overrides responses of the service. */
@@ -22,7 +25,16 @@ let end: (() => void) | undefined
 
 /** Opens the whole app against an in-memory service. Call `closeWallet` at the end, also after a failure. */
 export async function openWallet(options: OpenWalletOptions = {}) {
-  const { path = '/', config, mode = 'hardware', faucet, prepare, intercept, ...serviceOptions } = options
+  const {
+    path = '/',
+    config,
+    mode = 'hardware',
+    session = 'cookie',
+    faucet,
+    prepare,
+    intercept,
+    ...serviceOptions
+  } = options
   const service = createTestService(serviceOptions)
   const original = globalThis.fetch
   service.install()
@@ -43,6 +55,8 @@ export async function openWallet(options: OpenWalletOptions = {}) {
     window.history.replaceState(null, '', origin)
   }
   const origin = window.location.href
+  if (session === 'cookie') sessionStorage.setItem(`countersign:cookie:${service.config.apiBaseUrl}`, 'true')
+  if (session === 'bound') service.signIn({ clientKey: await createClientKey(service) })
   await prepare?.(service)
   window.history.replaceState(null, '', path)
   const { apiBaseUrl, chainId, rpcUrl = '' } = service.config
@@ -54,6 +68,12 @@ export async function openWallet(options: OpenWalletOptions = {}) {
     return open()
   }
   return { screen, service, reload }
+}
+
+/** The `client_key` of a sign-in. */
+async function createClientKey({ config }: TestService): Promise<string> {
+  const url = await boundSession().startLogin(config, `${config.apiBaseUrl}/auth`)
+  return new URL(url).searchParams.get('client_key') ?? ''
 }
 
 export function closeWallet(): void {
