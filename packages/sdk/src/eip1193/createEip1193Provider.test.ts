@@ -72,6 +72,16 @@ describe('accounts', () => {
     expect(onLogin).toHaveBeenCalledExactlyOnceWith('https://service.test/auth?client_key=04')
   })
 
+  test('calls onLogin for a session without the key of this browser', async () => {
+    const onLogin = vi.fn()
+    const error = new ServiceError('session_not_bound', 'x')
+    const session = { prepare: () => Promise.reject(error), startLogin: async (_: unknown, url: string) => url }
+    const client = new ServiceClient({ ...service.config, session })
+    const request = createEip1193Provider(client, { onLogin }).request({ method: 'eth_requestAccounts' } as never)
+    expect((await failureOf(request)).code).toBe(4100)
+    expect(onLogin).toHaveBeenCalledOnce()
+  })
+
   test('rejects with 4100 if onLogin only redirects, and calls it once per request', async () => {
     service = installTestService({ signedIn: false })
     const onLogin = vi.fn()

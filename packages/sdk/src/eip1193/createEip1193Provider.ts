@@ -97,6 +97,8 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
 
   async function findOrProvision(): Promise<Hex[]> {
     const before = revocations
+    // Checks that this browser has the session's key.
+    if (client.config.session !== undefined) await client.api.me().catch(fail)
     const wallet = (await findWallet()) ?? (await provision())
     if (before !== revocations)
       throw new Eip1193Error(eip1193Codes.userRejected, 'the permission was revoked meanwhile')

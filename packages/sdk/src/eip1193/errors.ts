@@ -57,7 +57,8 @@ export function toEip1193Error(error: unknown): Eip1193Error {
 }
 
 function toCode({ code, status }: ServiceError): number {
-  if (status === 401 || code === 'wallet_not_ready') return eip1193Codes.unauthorized
+  // A session without this browser's key can't sign: the user has to sign in again.
+  if (status === 401 || code === 'wallet_not_ready' || code === 'session_not_bound') return eip1193Codes.unauthorized
   if (UNREACHABLE.includes(code)) return eip1193Codes.disconnected
   if (RPC_UNREACHABLE.includes(code)) return eip1193Codes.chainDisconnected
   return INVALID.includes(code) ? eip1193Codes.invalidParams : eip1193Codes.internal

@@ -141,6 +141,23 @@ test('signs out without IndexedDB', async () => {
   vi.restoreAllMocks()
 })
 
+test('a key store of a newer version is not used, and does not prevent a sign-out', async () => {
+  const name = 'countersign:https://newer.example'
+  await new Promise<void>((resolve, reject) => {
+    const opening = indexedDB.open(name, 2)
+    opening.onerror = () => reject(opening.error)
+    opening.onsuccess = () => {
+      opening.result.close()
+      resolve()
+    }
+  })
+  const client = new ServiceClient({ ...createClient().config, apiBaseUrl: 'https://newer.example' })
+  await expect(startLogin(client)).rejects.toMatchObject({ code: 'client_key_unavailable' })
+  await client.api.logout().catch(() => {})
+  expect(calls).toHaveLength(1)
+  indexedDB.deleteDatabase(name)
+})
+
 test('a wrong clock is reported at each call, and does not delete the key', async () => {
   clientKey = (await startLogin(createClient())).searchParams.get('client_key')
   const nowMs = Date.now()
@@ -286,6 +303,16 @@ describe('a direct session', () => {
     const { client } = await signIn({ answer: { error: 'access_denied' } })
     expect(await client.api.me()).toBeNull()
     expect(new URL(location.href).searchParams.get('sign_in')).toBe('cancelled')
+  })
+
+  test('sends nothing of a session that has expired', async () => {
+    const { client, session } = await signIn()
+    await client.api.me()
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + HOUR_MS)
+    clientKey = undefined
+    expect(await client.api.me()).toBeNull()
+    expect(calls.at(-1)?.headers.has('authorization')).toBe(false)
+    expect(await session.readIdentity(client.config)).toBeNull()
   })
 
   test('signing out deletes key and secret, and still tells the service', async () => {
