@@ -16,6 +16,7 @@ export async function signIn(page: Page, name: 'Alice' | 'Bob'): Promise<void> {
   await startSignIn(page)
   await page.getByRole('link', { name: `Sign in as ${name}`, exact: true }).click()
   await page.getByRole('heading', { name: 'Your address' }).waitFor()
+  await page.getByText('This page checked: this address belongs to').waitFor()
 }
 
 export async function fund(page: Page): Promise<void> {

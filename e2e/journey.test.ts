@@ -131,7 +131,7 @@ describe.skipIf(!executablePath)('the web app as deployed, on everything else th
   test('an API that lies about a proof is caught by the page', async () => {
     const list = await openApp()
     await signIn(list, 'Alice')
-    const href = await list.locator('a[href^="/proof/"]').first().getAttribute('href')
+    const href = await list.locator('.history-row[href^="/proof/"]').first().getAttribute('href')
     const page = await openApp()
     const slug = href?.split('/').at(-1) ?? ''
     await page.context().route(`${stack.apiUrl}/proof/${slug}`, async (route) => {

@@ -78,7 +78,6 @@ try {
   await fund(first)
   await writePayment(first, '0.05')
   await sendReviewed(first, '0.05')
-  const cookies = await first.context().cookies()
 
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const [size, viewport] of Object.entries(SIZES)) {
@@ -94,8 +93,9 @@ try {
       await show('/verify')
       await page.getByRole('heading', { level: 1 }).waitFor()
       await shoot(page, name('verify'))
-      await context.addCookies(cookies)
+      // Each browser has its own key.
       await show('/')
+      await signIn(page, 'Alice')
       await page.locator('a[href^="/proof/"]').first().waitFor()
       await page.getByText('Received from').first().waitFor()
       await shoot(page, name('wallet'))

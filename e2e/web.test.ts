@@ -55,6 +55,30 @@ describe('the web app, on everything that npm run dev starts', () => {
     expect(stack.faults).toEqual([])
   }, 180_000)
 
+  test('a session signs after a reload and in a second tab, until the user signs out everywhere', async () => {
+    const page = await openApp()
+    await signIn(page, 'Alice')
+    await fund(page)
+    await send(page, '0.01')
+    await page.reload()
+    await send(page, '0.02')
+    const tab = await page.context().newPage()
+    await tab.goto(stack.webUrl)
+    await send(tab, '0.03')
+    const elsewhere = await openApp()
+    await signIn(elsewhere, 'Alice')
+
+    await page.getByText('Open sessions').click()
+    await page.getByText('Browser key, this browser').waitFor()
+    expect(await findSerious(page)).toEqual([])
+    await page.getByRole('button', { name: 'Sign out everywhere' }).click()
+    await page.getByText('You’re signed out').waitFor()
+    for (const other of [tab, elsewhere]) {
+      await other.reload()
+      await other.getByRole('heading', { name: 'A wallet that proves every signature' }).waitFor()
+    }
+  }, 180_000)
+
   test('going back from the provider is no error', async () => {
     const page = await openApp()
     await startSignIn(page)
@@ -96,7 +120,9 @@ describe('the web app, on everything that npm run dev starts', () => {
     expect(two).toBe((one ?? 0) + 1)
     await page.reload()
     await expect
-      .poll(() => page.locator('a[href^="/proof/"]').count(), { timeout: PATIENCE_MS })
-      .toBeGreaterThanOrEqual(2)
+      .poll(() => page.locator(slugs.map((slug) => `a[href="/proof/${slug}"]`).join()).count(), {
+        timeout: PATIENCE_MS,
+      })
+      .toBe(2)
   }, 180_000)
 })

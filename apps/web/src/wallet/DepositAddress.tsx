@@ -45,7 +45,7 @@ function OwnerNote({ owner }: { owner: CheckedOwner | null }) {
       </p>
     )
   }
-  const proof = <Link to={`/proof/${owner.slug}`}>View proof</Link>
+  const proof = <Link to={`/proof/${owner.slug}`}>See the proof</Link>
   if (owner.email !== null) {
     return (
       <p className="fine-print">
