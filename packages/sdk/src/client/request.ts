@@ -25,7 +25,7 @@ export type RequestParameters<R> = RequestOptions & {
   schema: Schema<R>
 }
 
-export type Service = { readonly apiBaseUrl: string }
+type Service = { readonly apiBaseUrl: string }
 
 /** A session with a browser key. Create one with `@countersign/sdk/session` or `@countersign/sdk/direct`. */
 export type Session = {
