@@ -11,7 +11,7 @@ const REFUSALS: [RegExp, SdkErrorCode, string][] = [
   [
     /intrinsic gas|gas ?limit|at least \d+ gas|floor data gas|gas too low|out of gas/i,
     'rpc_gas_rejected',
-    'the RPC wants another gas limit',
+    'wrong gas limit',
   ],
   [/type not supported/i, 'rpc_failed', 'the RPC failed'],
 ]
@@ -55,7 +55,7 @@ async function resolveFailure(
   const known = await isKnown(publicClient, signed.txHash).catch(() => undefined)
   if (known) return
   if (known === false && NONCE_TOO_LOW.test(words)) {
-    throw createError('rpc_nonce_too_low', 'another transaction took this nonce', { details, cause, signed })
+    throw createError('rpc_nonce_too_low', 'the nonce is taken', { details, cause, signed })
   }
   // After other messages ("internal error", "request timed out"), the RPC may still have accepted the transaction.
   throw createError('broadcast_unknown', 'the RPC may have the transaction', {

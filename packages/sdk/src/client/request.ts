@@ -12,6 +12,8 @@ export type RequestOptions = {
   body?: unknown
   /** The digest that off-chain content has, for the stamp of a session with a key. */
   digest?: Hex | undefined
+  /** The wallet that is to sign, for the same stamp. */
+  signer?: Hex | undefined
   signal?: AbortSignal | undefined
   /** `same-origin` for public data, which needs no cookie, and `omit` in sessions without one. Defaults to `include`. */
   credentials?: 'include' | 'omit' | 'same-origin'

@@ -48,7 +48,7 @@ export async function signAuthorization(
   const wallet = await prepare(client, options)
   const call = createCall(client.config)
   const digest = hashAuthorization(body)
-  const ask = () => call('POST /sign/authorization', signDigestResponse, { body, digest })
+  const ask = () => call('POST /sign/authorization', signDigestResponse, { body, digest, signer: wallet.address })
   const { signature, slug } = await requestSignature(client, { wallet, ask, digest })
   await verifyExact({ wallet, digest, signature, slug })
   return { signature, attestationSlug: slug }
@@ -63,7 +63,8 @@ async function signOffChain(
   const wallet = await prepare(client, options)
   const call = createCall(client.config)
   const body = { ...sent.content, ...(options?.wallet && { wallet: wallet.address }) } as never
-  const ask = () => call(`POST /sign/${sent.kind}`, offChainAnswer, { body, digest: sent.digest })
+  const ask = () =>
+    call(`POST /sign/${sent.kind}`, offChainAnswer, { body, digest: sent.digest, signer: wallet.address })
   const answer = await requestSignature(client, { wallet, ask })
   return verifyOffChain({ wallet, sent, answer })
 }

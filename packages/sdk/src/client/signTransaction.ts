@@ -40,7 +40,11 @@ export async function signTransaction(
   }
   const unsigned = { ...transaction, type: 'eip1559' } as const
   const digest = keccak256(serialize(unsigned))
-  const request = { digest, txMetadata: toTxMetadata(transaction), ...(isNamed && { wallet: wallet.address }) }
+  const request = {
+    digest,
+    txMetadata: toTxMetadata(transaction),
+    ...((isNamed || client.config.session) && { wallet: wallet.address }),
+  }
   const ask = () => client.api.signDigest(request)
   const { signature, slug } = await requestSignature(client, { wallet, ask, digest })
   const toRaw = (parts: Signature) => serializeTransaction(unsigned, parts)
@@ -99,7 +103,7 @@ export function mismatch(
   details: string,
   options?: { cause?: unknown; signed?: SignResult | undefined },
 ): ServiceError {
-  return createError('signature_mismatch', 'the signature is not of this wallet', {
+  return createError('signature_mismatch', 'wrong signature', {
     details,
     ...options,
   })

@@ -51,7 +51,7 @@ export async function verifyOffChain({ wallet, sent, answer }: VerifyOffChainPar
 /** Requires v = 27 or 28, as contracts do, and the one spelling that the commitment covers. */
 export async function verifyExact(parameters: VerifySignatureParameters): Promise<void> {
   const parts = await verifySignature(parameters)
-  if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or spelling is unusual')
+  if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v is unusual')
 }
 
 type Half = Opening['content' | 'signature']
@@ -62,7 +62,7 @@ export function verifyOpening({ kind, txHash, slug }: ProofPayload, opening: Ope
 }
 
 function openingMismatch(slug: string): ServiceError {
-  return createError('opening_mismatch', 'the opening is not of this signature', { details: `proof ${slug}` })
+  return createError('opening_mismatch', 'wrong opening', { details: `proof ${slug}` })
 }
 
 /**

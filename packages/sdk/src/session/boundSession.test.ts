@@ -11,6 +11,7 @@ const API = 'https://api.example'
 const ADDRESS = `0x${'a1'.repeat(20)}` as Hex
 const VAULT = `0x${'b2'.repeat(20)}` as Hex
 const POLICY = 'c3'.repeat(32)
+const OWN_ID = 'ab'.repeat(8)
 const NOW = Date.parse('2026-03-01T12:00:00.000Z')
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
@@ -33,7 +34,7 @@ function answer(path: string): [status: number, body: object] {
   const answers: Record<string, object> = {
     '/auth/me': { id: 'u1', email: 'a@example.test', name: null },
     '/auth/session': info,
-    '/auth/sessions': { sessions: [] },
+    '/auth/sessions': { sessions: [{ id: OWN_ID, ...info, lastSeenAt: iso(NOW), isCurrent: true }] },
     '/auth/logout': { ok: true },
     '/wallet/me': { address: ADDRESS, createdAt: iso(NOW), provenance },
     '/vaults': { vaults: [vault] },
@@ -93,6 +94,8 @@ describe('every request for a signature has a stamp', () => {
       .signMessage({ message: 'hello' })
       .catch(() => {})
     await expectStamp({ address: ADDRESS, vault: null, kind: 'message', digest: hashMessage('hello') })
+    // Only the check before the stamp reads the wallet: the service can't name another one for the stamp.
+    expect(calls.filter(({ path }) => path === '/wallet/me')).toHaveLength(1)
   })
 
   test('an authorization', async () => {
@@ -166,9 +169,10 @@ test('fails with `client_key_unavailable` without IndexedDB', async () => {
 
 test('lists sessions, and ends one or all', async () => {
   const client = createClient()
-  expect(await listSessions(client)).toEqual([])
+  expect(await listSessions(client)).toMatchObject([{ id: OWN_ID, kind: 'bound', isCurrent: true }])
   await endSessions(client, { session: '0123456789abcdef' })
+  await endSessions(client, { session: OWN_ID })
   await endSessions(client, { all: true })
   const bodies = calls.filter(({ path }) => path === '/auth/logout').map(({ body }) => body)
-  expect(bodies).toEqual([{ session: '0123456789abcdef' }, { all: true }])
+  expect(bodies).toEqual([{ session: '0123456789abcdef' }, undefined, { all: true }])
 })

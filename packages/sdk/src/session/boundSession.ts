@@ -38,8 +38,11 @@ export async function listSessions({ config }: Pick<Connection, 'config'>): Prom
  * await endSessions(client, { all: true })
  */
 export async function endSessions(
-  { config }: Pick<Connection, 'config'>,
+  client: Pick<Connection, 'config'>,
   which: { session: OpenSession['id'] } | { all: true },
 ): Promise<void> {
-  await createCall(config)('POST /auth/logout', okResponse, { body: which })
+  // Ending the own session deletes its key, too.
+  const isOwn =
+    'session' in which && (await listSessions(client)).some(({ id, isCurrent }) => isCurrent && id === which.session)
+  await createCall(client.config)('POST /auth/logout', okResponse, isOwn ? {} : { body: which })
 }

@@ -23,15 +23,25 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
     return new URLSearchParams(tokenUrl === undefined ? location.hash.slice(1) : location.search)
   }
 
+  /**
+   * Whether the address has an answer to a sign-in that this page didn't start. Anyone who gets it and chose its nonce could sign in as the
+   * user, so it must not stay where an app may pass it on. An app may have a `code` of its own on other pages.
+   */
+  function hasForeignAnswer(): boolean {
+    if (typeof location === 'undefined') return false
+    const { hash, search, origin, pathname } = location
+    if ([hash.slice(1), search].some((text) => new URLSearchParams(text).has('id_token'))) return true
+    const isReturn = new URL(redirectUri()).href === new URL(pathname, origin).href
+    return tokenUrl !== undefined && isReturn && new URLSearchParams(search).has('code')
+  }
+
   /** Completes a sign-in that has returned to this page, once. */
   async function resume(apiBaseUrl: string): Promise<void> {
     const answer = readAnswer()
     const state = answer.get('state')
-    if (!state) return
-    const key = await openKeyStore(apiBaseUrl).takePending(state)
+    const key = state ? await openKeyStore(apiBaseUrl).takePending({ issuer, state }) : undefined
     if (key === undefined) {
-      // An app may have a `state` and a `code` of its own, but no ID token. Another session object of the page may have taken it.
-      if (!readAnswer().has('id_token')) return
+      if (!hasForeignAnswer()) return
       showPage(location.href.replace(/[?#].*/, ''))
       throw failed('this page started no such sign-in in the last 10 minutes')
     }
@@ -95,8 +105,13 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
       // Public data needs no session.
       if (parameters.credentials === 'same-origin') return {}
       const keys = openKeyStore(apiBaseUrl)
-      const session = await findSession(apiBaseUrl)
-      if (isSignOut(parameters)) await deleteKeys(keys)
+      const isEnding = isSignOut(parameters)
+      // A failed sign-in must not keep the user from signing out.
+      const session = await findSession(apiBaseUrl).catch((error: unknown) => {
+        if (!isEnding) throw error
+        return undefined
+      })
+      if (isEnding) await deleteKeys(keys)
       const shared = {
         credentials: 'omit' as const,
         ...(session && { headers: { authorization: `Session ${session.secret}` } }),
@@ -109,6 +124,7 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
     async startLogin({ apiBaseUrl }) {
       const [state, loginSecret, codeVerifier] = [random(), random(), random()]
       const { pending } = await openKeyStore(apiBaseUrl).create((clientKey) => ({
+        issuer,
         state: toHex(state),
         loginSecret: toHex(loginSecret),
         nonce: toBase64Url(hashLogin({ loginSecret, clientKey })),

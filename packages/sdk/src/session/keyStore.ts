@@ -10,7 +10,14 @@ export type ClientKey = {
 }
 
 /** A direct sign-in that has left the page. */
-export type PendingLogin = { state: string; loginSecret: string; nonce: string; codeVerifier: string; returnTo: string }
+export type PendingLogin = {
+  issuer: string
+  state: string
+  loginSecret: string
+  nonce: string
+  codeVerifier: string
+  returnTo: string
+}
 
 export type StoredKey = {
   publicKey: string
@@ -18,6 +25,8 @@ export type StoredKey = {
   privateKey: CryptoKey
   /** Deleted some time after. */
   untilMs: number
+  /** Whether it is the key of a session. */
+  isUsed?: boolean
   pending?: PendingLogin
   /** The session of a direct sign-in, and the user whom its ID token names. */
   session?: { secret: string; identity: OwnerIdentity }
@@ -25,6 +34,8 @@ export type StoredKey = {
 
 /** How long a sign-in may take. */
 const LOGIN_MS = 10 * 60_000
+/** The longest session of an enclave. */
+const MAX_SESSION_MS = 12 * 60 * 60_000
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' }
 const STORE = 'keys'
 
@@ -80,21 +91,25 @@ export function openKeyStore(apiBaseUrl: string) {
 
     /** The key of an open session. It stays until the session expires. */
     async find(publicKey: string, expiresMs: number): Promise<ClientKey | undefined> {
-      const isAsked = (one: StoredKey) => one.publicKey === publicKey
-      const key = (await list()).find(isAsked)
-      if (key && key.untilMs !== expiresMs) {
-        await change((keys, current) => {
-          for (const one of current.filter(isAsked)) keys.put({ ...one, untilMs: expiresMs })
-        })
-      }
-      return key && { publicKey, sign: (bytes) => sign(key, bytes) }
+      let key: StoredKey | undefined
+      await change((keys, current) => {
+        key = current.find((one) => one.publicKey === publicKey)
+        if (key === undefined) return
+        keys.put({ ...key, isUsed: true, untilMs: Math.min(expiresMs, Date.now() + MAX_SESSION_MS) })
+        // Of earlier sessions: the service must not choose another user's key.
+        for (const one of current) if (one.isUsed && one !== key) keys.delete(one.publicKey)
+      })
+      return key && { publicKey, sign: (bytes) => sign(key as StoredKey, bytes) }
     },
 
     /** Removes a pending sign-in, so that its answer counts once. */
-    async takePending(state: string): Promise<(StoredKey & { pending: PendingLogin }) | undefined> {
+    async takePending({
+      issuer,
+      state,
+    }: Pick<PendingLogin, 'issuer' | 'state'>): Promise<(StoredKey & { pending: PendingLogin }) | undefined> {
       let key: StoredKey | undefined
       await change((keys, current) => {
-        key = current.find(({ pending }) => pending?.state === state)
+        key = current.find(({ pending }) => pending?.state === state && pending.issuer === issuer)
         if (key) keys.delete(key.publicKey)
       })
       return key?.pending && { ...key, pending: key.pending }
@@ -103,8 +118,8 @@ export function openKeyStore(apiBaseUrl: string) {
     /** Replaces the session of this browser. */
     async replaceSession({ publicKey, privateKey, untilMs, session }: StoredKey): Promise<void> {
       await change((keys, current) => {
-        for (const one of current) if (one.session) keys.delete(one.publicKey)
-        keys.put({ publicKey, privateKey, untilMs, session })
+        for (const one of current) if (one.isUsed) keys.delete(one.publicKey)
+        keys.put({ publicKey, privateKey, isUsed: true, untilMs, session })
       })
     },
 

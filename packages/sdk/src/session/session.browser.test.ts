@@ -73,6 +73,16 @@ describe('a bound session', () => {
     expect(await openKeyStore(API).list()).toEqual([])
   })
 
+  test('forgets the keys of earlier sessions, so the service can’t ask for a stamp of another user', async () => {
+    const ofAlice = (await startLogin(createClient())).searchParams.get('client_key')
+    clientKey = ofAlice
+    await createClient().api.me()
+    clientKey = (await startLogin(createClient())).searchParams.get('client_key')
+    await createClient().api.me()
+    clientKey = ofAlice
+    await expect(attestWallet(createClient())).rejects.toMatchObject({ code: 'session_not_bound' })
+  })
+
   test('keeps the key out of reach of the page', async () => {
     await startLogin(createClient())
     const [key] = await openKeyStore(API).list()
@@ -236,6 +246,36 @@ describe('a direct session', () => {
     await expect(client.api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
     expect(calls).toEqual([])
     expect(location.hash).toBe('')
+  })
+
+  test.each([
+    ['without a state', '/#id_token=e30.e30.c2ln'],
+    ['with an empty state', '/#state=&id_token=e30.e30.c2ln'],
+    ['in the query', '/?id_token=e30.e30.c2ln'],
+  ])('removes an ID token that it did not ask for from the address, %s', async (_, url) => {
+    history.replaceState(null, '', url)
+    await expect(createClient(directSession(options)).api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+    expect(location.href).not.toContain('id_token')
+  })
+
+  test('removes a code that it did not ask for from the page of the redirect URI, and from no other', async () => {
+    const tokenUrl = 'https://issuer.example/token'
+    history.replaceState(null, '', '/?code=abc&state=foreign')
+    const here = directSession({ ...options, tokenUrl, redirectUri: `${location.origin}/` })
+    await expect(createClient(here).api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+    expect(location.search).toBe('')
+    history.replaceState(null, '', '/?code=abc&state=foreign')
+    const elsewhere = directSession({ ...options, tokenUrl, redirectUri: `${location.origin}/return` })
+    expect(await createClient(elsewhere).api.me()).toBeNull()
+    expect(location.search).toBe('?code=abc&state=foreign')
+  })
+
+  test('gives the answer for one provider to no other', async () => {
+    const { url } = await signIn()
+    const other = directSession({ ...options, issuer: 'https://other.example' })
+    await expect(createClient(other).api.me()).rejects.toMatchObject({ code: 'sign_in_failed' })
+    expect(url.searchParams.get('state')).not.toBe('')
+    expect(calls).toEqual([])
   })
 
   test('accepts the answer of the provider once', async () => {

@@ -58,14 +58,14 @@ function notBound(details: string) {
 }
 
 /** The body of a request for a signature with its stamp. Undefined for other requests. */
-export async function stampRequest(context: StampContext, { path, body, digest }: Parameters) {
+export async function stampRequest(context: StampContext, { path, body, digest, signer: wallet }: Parameters) {
   const kind = path.endsWith('/attest') ? 'address' : kindsOfPaths[path]
   if (kind === undefined) return undefined
   const members: { wallet?: Hex; rule?: number; digest?: Hex } = isPlainObject(body) ? body : {}
   const [, vaultOfPath] = /^\/vaults\/(.*)\/attest$/.exec(path) ?? []
   // Only requests for a vault have a rule.
   const vault = vaultOfPath ?? (members.rule === undefined ? undefined : members.wallet)
-  const signer = vault ?? members.wallet ?? (await read(context, '/wallet/me', walletInfo)).address
+  const signer = vault ?? members.wallet ?? wallet ?? (await read(context, '/wallet/me', walletInfo)).address
   const address = signer.toLowerCase() as Hex
   const policy = vault === undefined ? undefined : await findPolicyHash(context, address)
   const signed = digest ?? members.digest

@@ -2,7 +2,7 @@ import { ECDH, hash } from 'node:crypto'
 import type { EndpointResponse } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../../enclave/test/clientKey.ts'
-import { codeOf, createTestApp, signBody, signed } from '../../test/http/testApp.ts'
+import { APP, codeOf, createTestApp, signBody, signed } from '../../test/http/testApp.ts'
 import { CoordinatorError } from '../errors.ts'
 
 const SESSION = '__Host-countersign-session'
@@ -71,6 +71,23 @@ describe('a sign-in with a browser key', () => {
     const response = await request(`/auth/google?${query}`)
     expect(await codeOf(response)).toBe('400 invalid_request')
     expect([store.writes, response.headers.getSetCookie(), google.started]).toEqual([0, [], []])
+  })
+
+  test.each([
+    ['a link on another site', { 'sec-fetch-site': 'cross-site' }, 403],
+    [
+      'a link on another site that names itself',
+      { 'sec-fetch-site': 'cross-site', referer: 'https://evil.example/' },
+      403,
+    ],
+    ['an allowed app on another site', { 'sec-fetch-site': 'cross-site', referer: `${APP}/page` }, 302],
+    ['a page of the same site', { 'sec-fetch-site': 'same-site' }, 302],
+    ['an app without a browser', {}, 302],
+  ])('a sign-in with a key from %s', async (_, headers, status) => {
+    const { request, store } = createTestApp()
+    const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+    const response = await request(withKey(), { headers: { ...navigation, ...headers } })
+    expect([response.status, store.rows.logins.size]).toEqual([status, status === 302 ? 1 : 0])
   })
 
   test.each<[string, string, string | undefined]>([

@@ -91,6 +91,11 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     }
   }
 
+  /** Browsers send at least the origin of the page before, unless the page forbids it. */
+  function isAllowedReferrer(referrer: string | undefined): boolean {
+    return referrer !== undefined && URL.canParse(referrer) && allowedOrigins.includes(new URL(referrer).origin)
+  }
+
   async function signOut(c: AppContext): Promise<boolean> {
     const found = await getSession(deps, { sid: readSessionSecret(cookies, c.req) })
     const request = parseRequest('POST /auth/logout', await readOptionalBody(c.incoming), invalidBody)
@@ -149,6 +154,11 @@ export function registerAuthRoutes(handlers: Handlers, deps: AuthRoutesDeps): vo
     const header = c.req.header('cookie')
     const mustChoose = hasChoiceCookie(cookies, header)
     const clientKey = readClientKey(toQuery(c.req).getAll('client_key'))
+    // Otherwise any site could bind the user's next session to its own key, and would then only need the cookie.
+    const isForeign = c.req.header('sec-fetch-site') === 'cross-site' && !isAllowedReferrer(c.req.header('referer'))
+    if (clientKey !== undefined && isForeign) {
+      throw new CoordinatorError('origin_not_allowed', 'a sign-in with a browser key must start on a page of the app')
+    }
     const started = startLogin(deps, { providerId, provider, returnTo, mustChoose, clientKey })
     const { id, loginSecret, location } = await started.catch(reportProvider(c, providerId))
     const earlier = listLoginCookies(cookies, header)

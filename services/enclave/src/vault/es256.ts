@@ -47,7 +47,8 @@ function toInteger(coordinate: Uint8Array): Buffer {
   return Buffer.concat([Buffer.of(0x02, sign.length + digits.length, ...sign), digits])
 }
 
-export const isP256Key = (publicKey: Uint8Array) => importKey(publicKey) !== undefined
+/** An uncompressed point. OpenSSL also reads the hybrid form, which would give one key two names. */
+export const isP256Key = (publicKey: Uint8Array) => publicKey[0] === 4 && importKey(publicKey) !== undefined
 
 /** Returns undefined for a point that is not on the curve. */
 function importKey(publicKey: Uint8Array): KeyObject | undefined {
