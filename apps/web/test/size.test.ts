@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
-test('the first page, signed in, loads less than 200 kB of gzipped script', async () => {
+test('the first page, signed in, loads less than 210 kB of gzipped script', async () => {
   // Vitest's own value creates a development build, whose size depends on the checkout's path.
   vi.stubEnv('NODE_ENV', 'production')
   onTestFinished(() => void vi.unstubAllEnvs())
@@ -34,5 +34,5 @@ test('the first page, signed in, loads less than 200 kB of gzipped script', asyn
   const bytes = first.reduce((sum, { code }) => sum + gzipSync(code).length, 0)
   const raw = first.reduce((sum, { code }) => sum + Buffer.byteLength(code), 0)
   console.log(`the web app's first page: ${bytes} bytes of gzipped script, ${raw} unzipped`)
-  expect(bytes).toBeLessThan(200_000)
+  expect(bytes).toBeLessThan(210_000)
 })

@@ -90,6 +90,7 @@ export {
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isMajority, isNatural, toU32be, toU64be } from './fields.ts'
+export { hashOwner } from './hashOwner.ts'
 export {
   fromHex,
   fromPrefixedHex,
@@ -135,7 +136,7 @@ export {
   type OpeningContent,
   type OpeningSignature,
 } from './opening.ts'
-export { hashOwner, type OwnerIdentity, type OwnerOpening } from './owner.ts'
+export type { OwnerIdentity, OwnerOpening } from './owner.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'

@@ -1,9 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js'
-import { toCanonicalJson } from './canonicalJson.ts'
-import { fromHex } from './hex.ts'
-import * as preimages from './preimages.ts'
 import { hex, type Infer, nullable, object, string } from './schema.ts'
-import { toPreimage } from './tags.ts'
 
 /** A user as an ID token names them. `email` is null unless the provider says that it has verified it. */
 const ownerIdentity = object({ issuer: string(), subject: string(), email: nullable(string()) })
@@ -15,8 +10,3 @@ export type OwnerIdentity = Infer<typeof ownerIdentity>
  */
 export const ownerOpening = object({ salt: hex(32), identity: ownerIdentity })
 export type OwnerOpening = Infer<typeof ownerOpening>
-
-/** The commitment to the owner of an address, 32 bytes. */
-export function hashOwner({ salt, identity }: OwnerOpening): Uint8Array<ArrayBuffer> {
-  return sha256(toPreimage(preimages.owner, { salt: fromHex(salt), identity: toCanonicalJson(identity) }))
-}

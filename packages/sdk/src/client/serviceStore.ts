@@ -144,17 +144,17 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     refresh: () => runCycle(() => true),
 
     login(options) {
+      const { config } = client
       const leave = (to: string) => {
         isLeaving = true
         // A direct sign-in needs no cookie.
-        if (to.startsWith(client.config.apiBaseUrl)) page.setItem(loginKey, String(page.now()))
+        if (to.startsWith(config.apiBaseUrl)) page.setItem(loginKey, String(page.now()))
         page.assign(to)
       }
       // As a click handler it receives the event, which has no `provider`.
-      const url = client.loginUrl({ provider: options?.provider, returnTo: page.getUrl() })
-      const { session } = client.config
-      if (!session) return leave(url)
-      session.startLogin(client.config, url).then(leave, (error) => complete({ error: toServiceError(error) }))
+      const url = client.loginUrl({ ...options, returnTo: page.getUrl() })
+      if (!config.session) return leave(url)
+      config.session.startLogin(config, url).then(leave, (error) => complete({ error: toServiceError(error) }))
     },
 
     async logout() {
