@@ -54,7 +54,6 @@ export const sessionInfo = object({
   /** The service's clock. */
   time,
 })
-export type SessionInfo = Infer<typeof sessionInfo>
 
 /** All open sessions of a user. */
 export const sessionList = object({

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { fromHex, type Hex, hashLogin, type Problem } from '@countersign/protocol'
+import { type Hex, hashLogin, type Problem } from '@countersign/protocol'
 import { createTestBrowser, type TestBrowser } from '@countersign/testing'
 import { APP_ORIGIN } from '@countersign/testing/launcher'
 import type { Scope } from '@countersign/testing/stack'
@@ -148,7 +148,7 @@ async function describe(service: Service, session: Omit<Session, 'address'>): Pr
   return { ...session, address: ((await wallet.json()) as { address: Hex }).address }
 }
 
-export const get = ({ backend }: Service, { headers }: Pick<Session, 'headers'>, path: string) =>
+const get = ({ backend }: Service, { headers }: Pick<Session, 'headers'>, path: string) =>
   fetch(new URL(path, backend.url), { headers: { ...headers, origin: APP_ORIGIN } })
 
 export const post = ({ backend }: Service, headers: Record<string, string>, path: string, body: unknown) =>
@@ -166,5 +166,3 @@ export async function readCode(response: Response): Promise<string> {
 export function readClaims({ idToken }: Pick<Token, 'idToken'>): { iss: string; sub: string; aud: string } {
   return JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())
 }
-
-export const toBytes = (hex: string) => fromHex(hex.replace(/^0x/, ''))

@@ -34,7 +34,7 @@ export type KeyWorker = {
 }
 
 /** A key, and the opening of its owner commitment. */
-export type OwnedKey = WalletKey & { owner: OwnerOpening }
+type OwnedKey = WalletKey & { owner: OwnerOpening }
 
 type SignParameters = { coordinatorKey: string; now: number; rules?: VaultRules | undefined }
 type DescribeVaultParameters = { sid: string; grant: string; policy: string; now: number }
