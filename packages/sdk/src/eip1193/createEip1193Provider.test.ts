@@ -247,18 +247,13 @@ describe('unsupported methods reject with 4200', () => {
     expect(service.requests).toEqual([])
   })
 
-  test.each([
-    'eth_sendRawTransaction',
-    'wallet_sendCalls',
-    'wallet_watchAsset',
-    'eth_mine',
-    'evm_revert',
-    'constructor',
-    '',
-  ])('%s', async (method) => {
-    expect((await failureOf(createProvider().ask(method))).code).toBe(4200)
-    expect(service.requests).toEqual([])
-  })
+  test.each(['eth_sendRawTransaction', 'wallet_watchAsset', 'eth_mine', 'evm_revert', 'constructor', ''])(
+    '%s',
+    async (method) => {
+      expect((await failureOf(createProvider().ask(method))).code).toBe(4200)
+      expect(service.requests).toEqual([])
+    },
+  )
 
   test.each([undefined, null, 'eth_accounts', {}, { method: 1 }, []])('rejects the request %j', async (parameters) => {
     expect((await failureOf(createProvider().request(parameters as never))).code).toBe(-32602)

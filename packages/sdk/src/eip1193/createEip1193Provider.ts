@@ -11,6 +11,7 @@ import {
   parseTransaction,
   type RequestedContent,
 } from './parseTransaction.ts'
+import { createCallBatches } from './sendCalls.ts'
 import { type ConfirmRequest, type Signing, sendTransaction, signContent } from './sendTransaction.ts'
 import { toLoginUrl } from './toLoginUrl.ts'
 
@@ -30,6 +31,8 @@ export type Eip1193ProviderOptions = {
    * request returns only the signature.
    */
   onSigned?: ((signed: SignedEvent) => void) | undefined
+  /** Called by `wallet_showCallsStatus`: show the batch with this id. */
+  onShowCalls?: ((id: string) => void) | undefined
 }
 
 /** Unsupported methods, with the reason. */
@@ -54,6 +57,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   const { chainId } = client.config
   const chainIdHex = numberToHex(chainId)
   const emitter = createEmitter()
+  const batches = createCallBatches(client)
   let currentAccounts: readonly Hex[] = []
   let isRevoked = false
   let revocations = 0
@@ -133,6 +137,32 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     return sign((signing) => sendTransaction(client, signing, requested))
   }
 
+  /** One call of a batch, with the slug of its proof. */
+  async function sendCall(call: Record<string, unknown>): Promise<{ hash: Hex; slug: string }> {
+    const requested = parseTransaction([call], chainId)
+    let slug = ''
+    const hash = await sign((signing) =>
+      sendTransaction(
+        client,
+        {
+          ...signing,
+          onSigned(signed) {
+            slug = signed.slug
+            signing.onSigned?.(signed)
+          },
+        },
+        requested,
+      ),
+    )
+    return { hash, slug }
+  }
+
+  function showCalls(params: unknown): null {
+    batches.assertKnown(params)
+    options.onShowCalls?.((params as [string])[0])
+    return null
+  }
+
   const signOffChain = (requested: RequestedContent) => sign((signing) => signContent(client, signing, requested))
 
   function switchChain(params: unknown): null {
@@ -177,6 +207,9 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     wallet_getPermissions: async () => toPermissions(await getAccounts()),
     wallet_revokePermissions: revoke,
     wallet_getCapabilities: getCapabilities,
+    wallet_sendCalls: (params) => batches.send(batches.parse(params), sendCall),
+    wallet_getCallsStatus: batches.getStatus,
+    wallet_showCallsStatus: showCalls,
   }
 
   async function request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { ServiceError } from '@countersign/protocol'
 import { callRpc, findRefusal } from '../client/rpc.ts'
 
-/** The provider's own codes, from EIP-1193, EIP-1474, EIP-3326 and JSON-RPC. A node's error keeps its code. */
+/** The provider's own codes, from EIP-1193, EIP-1474, EIP-3326, EIP-5792 and JSON-RPC. A node's error keeps its code. */
 export const eip1193Codes = {
   userRejected: 4001,
   unauthorized: 4100,
@@ -9,6 +9,12 @@ export const eip1193Codes = {
   disconnected: 4900,
   chainDisconnected: 4901,
   unrecognizedChain: 4902,
+  unsupportedCapability: 5700,
+  unsupportedChain: 5710,
+  duplicateId: 5720,
+  unknownBatch: 5730,
+  batchTooLarge: 5740,
+  notAtomic: 5760,
   transactionRejected: -32003,
   invalidParams: -32602,
   internal: -32603,

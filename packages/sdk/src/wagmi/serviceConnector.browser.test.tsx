@@ -6,9 +6,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { render } from 'vitest-browser-react'
 import {
   createConfig,
+  useCallsStatus,
+  useCapabilities,
   useConnect,
   useConnection,
   useConnectors,
+  useSendCalls,
   useSendTransaction,
   useSignMessage,
   WagmiProvider,
@@ -38,6 +41,10 @@ function Wallet() {
   const connect = useConnect()
   const send = useSendTransaction()
   const sign = useSignMessage()
+  const batch = useSendCalls()
+  const id = batch.data?.id ?? ''
+  const sentCalls = useCallsStatus({ id, query: { enabled: id !== '', refetchInterval: 50 } })
+  const capabilities = useCapabilities({ query: { enabled: status === 'connected' } })
   return (
     <>
       <p>{status}</p>
@@ -52,6 +59,21 @@ function Wallet() {
         Sign
       </button>
       <p>{sign.data ?? sign.error?.message ?? 'nothing signed'}</p>
+      <button
+        type="button"
+        onClick={() =>
+          batch.mutate({
+            calls: [
+              { to, value: 7n },
+              { to, value: 8n },
+            ],
+          })
+        }
+      >
+        Send both
+      </button>
+      <p>batch: {sentCalls.data?.status ?? batch.error?.message ?? 'none'}</p>
+      <p>atomic: {capabilities.data?.[sepolia.id]?.atomic?.status ?? 'unknown'}</p>
       <output>{send.data ?? send.error?.message ?? 'nothing sent'}</output>
     </>
   )
@@ -108,6 +130,16 @@ test('the app gets the message of the service’s error', async () => {
   await page.getByRole('button', { name: 'Send' }).click()
   await expect.poll(() => page.getByRole('status').element().textContent).toContain('Too many requests')
   expect(service.transactions).toEqual([])
+})
+
+test('useSendCalls, useCallsStatus and useCapabilities work unmodified', async () => {
+  service.signIn()
+  const page = await loadPage()
+  await page.getByRole('button', { name: 'Connect' }).click()
+  await expect.element(page.getByText('atomic: unsupported')).toBeVisible()
+  await page.getByRole('button', { name: 'Send both' }).click()
+  await expect.element(page.getByText('batch: success')).toBeVisible()
+  expect(service.transactions.map(({ to, value }) => ({ to, value }))).toEqual([7n, 8n].map((value) => ({ to, value })))
 })
 
 test('useSignMessage signs, and the app gets the opening', async () => {
