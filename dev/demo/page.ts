@@ -1,5 +1,6 @@
 import { ServiceClient } from '@countersign/sdk/client'
 import { createEip1193Provider } from '@countersign/sdk/eip1193'
+import { boundSession } from '@countersign/sdk/session'
 import { getAddress, stringToHex } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
 import type { DemoConfig } from './createDemoApp.ts'
@@ -11,13 +12,16 @@ const AWAY = 'demo-away'
 
 const find = (id: string) => document.getElementById(id) as HTMLElement
 const config = await ask<DemoConfig>('GET', '/config')
-const client = new ServiceClient(config)
+// The session of the wallet's own page has a key of that page's origin, so this site signs the visitor in with another key.
+const session = boundSession()
+const client = new ServiceClient({ ...config, session })
 let slug: string | undefined
 const provider = createEip1193Provider(client, {
   // The wallet's own sign-in, which returns the visitor here.
-  onLogin: () => {
+  onLogin: async () => {
     window.sessionStorage.setItem(AWAY, 'yes')
-    return leaveTo(client.loginUrl({ returnTo: `${config.origin}/#sign-in` }))
+    const url = client.loginUrl({ returnTo: `${config.origin}/#sign-in` })
+    return leaveTo(await session.startLogin(client.config, url))
   },
   onSigned: (signed) => {
     slug = signed.slug
