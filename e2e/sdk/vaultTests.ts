@@ -22,6 +22,7 @@ export function testVaults(sdk: Harness) {
       kind: 'transaction',
       chainIds: [sdk.stack.chain.chainId],
       maxFeeWei: String(parseEther('0.1')),
+      approvers: 'any',
     } as const
     return {
       version: 1,
@@ -30,7 +31,7 @@ export function testVaults(sdk: Harness) {
       rules: [
         { ...payment, to: [payee.toLowerCase() as Address], maxValueWei: String(parseEther('0.1')), approvals: 0 },
         { ...payment, to: 'any', maxValueWei: String(parseEther('1')), approvals: 1 },
-        { kind: 'message', approvals: 2 },
+        { kind: 'message', approvals: 2, approvers: 'any' },
       ],
     }
   }

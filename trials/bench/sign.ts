@@ -130,7 +130,14 @@ export function benchSign(run: Run): Promise<Report[]> {
 /** Creates a vault for each user. Its rules allow all measured transactions with one approval. */
 async function createVaults(scope: Scope, { databaseUrl, stack, cookies }: Measured): Promise<LoadedVault[]> {
   const passkey = createQuickPasskey({ seed: 1, rpId: 'vault.example' })
-  const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', maxValueWei: '1' } as const
+  const rule = {
+    kind: 'transaction',
+    chainIds: 'any',
+    to: 'any',
+    maxFeeWei: '100000',
+    maxValueWei: '1',
+    approvers: 'any',
+  } as const
   const rules = [{ ...rule, approvals: 1 }]
   const policy = createPolicy({ version: 1, log: null, approvers: [passkey.approver], rules })
   const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
@@ -139,7 +146,7 @@ async function createVaults(scope: Scope, { databaseUrl, stack, cookies }: Measu
     const user = createUser(stack)
     await user.signIn(sub)
     const { address, policyHash } = await createVault({ post: user.post, query }, policy)
-    const facts = { vaultAddress: address, policyHash: fromHex(policyHash), kind: 'transaction' } as const
+    const facts = { vaultAddress: address, policyHash: fromHex(policyHash), rule: 0, kind: 'transaction' } as const
     vaults.push({
       address,
       approve(digest) {

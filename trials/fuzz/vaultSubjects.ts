@@ -2,7 +2,7 @@ import { checkApprovals, checkPolicy, hashApprovals, hashPolicy, parsePolicy, to
 import { type Approval, fromHex, parseStrictJson, toHex } from '@countersign/protocol'
 import { createTx, toDigest } from '@countersign/testing/stack'
 import { createPasskey } from '../../packages/policy/test/passkey.ts'
-import { full, limited, passkeys, scheduled } from '../../packages/policy/test/policies.ts'
+import { budgeted, full, limited, passkeys, scheduled } from '../../packages/policy/test/policies.ts'
 import type { Subject } from './subject.ts'
 
 const NOW = Date.parse('2026-06-15T00:00:00Z')
@@ -15,6 +15,7 @@ export function createVaultSubjects(): Subject[] {
   const request = {
     vaultAddress: `0x${'5a'.repeat(20)}`,
     policyHash: hashPolicy(limited),
+    rule: 0,
     kind: 'transaction',
     digest,
   } as const
@@ -24,7 +25,7 @@ export function createVaultSubjects(): Subject[] {
     0,
   )
   // Accepts every signature, so that all parts of an approval are parsed.
-  const deps = { verifyEs256: () => true }
+  const deps = { verifyEs256: () => true, verifyEd25519: () => true }
   const check = (approvals: unknown) =>
     checkApprovals(deps, { policy: limited, ...request, approvals, required: 1, nowMs: NOW })
   if (!check([approval]).valid) throw new Error('the valid approval is rejected')
@@ -37,7 +38,7 @@ export function createVaultSubjects(): Subject[] {
         // A parsed policy must also be checkable.
         checkPolicy(parsePolicy(bytes), { kind: 'transaction', txMetadata })
       },
-      seeds: [limited, full, scheduled].map(toPolicyBytes),
+      seeds: [limited, full, scheduled, budgeted].map(toPolicyBytes),
     },
     {
       name: 'approvals',

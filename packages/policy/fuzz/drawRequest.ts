@@ -1,7 +1,17 @@
 import type { Hex, TxMetadata, TypedData } from '@countersign/protocol'
 import type { Random } from '../../protocol/fuzz/random.ts'
 import type { PolicyRequest } from '../src/checkPolicy.ts'
-import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from '../src/policy.ts'
+import type {
+  ArgumentRule,
+  DomainRule,
+  Policy,
+  Rule,
+  SpendForm,
+  SpendRule,
+  TransactionRule,
+  TypedDataRule,
+} from '../src/policy.ts'
+import type { SpendContext } from '../src/readSpend.ts'
 import {
   ADDRESSES,
   AMOUNTS,
@@ -9,10 +19,16 @@ import {
   CHAINS,
   drawArgumentValue,
   drawDomain,
+  FORMS,
   PRIMARY_TYPES,
   SELECTORS,
   SOURCES,
+  SPENDERS,
 } from './drawPolicy.ts'
+
+/** The vault and the time of every request. */
+export const CONTEXT: SpendContext = { vaultAddress: `0x${'5a'.repeat(20)}`, nowMs: 1_800_000_000_999 }
+const NOW_S = 1_800_000_000
 
 /** A request that one of the rules may allow. Half of them have a change. */
 export function drawRequest(random: Random, policy: Policy): unknown {
@@ -24,6 +40,7 @@ export function drawRequest(random: Random, policy: Policy): unknown {
 }
 
 function drawFitting(random: Random, policy: Policy, rule: Rule): PolicyRequest {
+  if (rule.kind === 'spend') return drawPayment(random, policy, rule)
   if (rule.kind === 'typed-data') return { kind: 'typed-data', content: drawTypedData(random, rule) }
   if (rule.kind !== 'transaction')
     return { kind: 'message', content: { message: random.pick(['0x', '0x00', '0xABab']) } }
@@ -34,6 +51,89 @@ function drawFitting(random: Random, policy: Policy, rule: Rule): PolicyRequest 
   const dueMs = schedule.startsAtMs + period * schedule.everyS * 1000
   const timeMs = Math.max(0, dueMs + random.pick([-1000, -1, 0, 0, 1, 5000, 100_000]))
   return { kind: 'transaction', txMetadata, sample: { source: random.pick([...time, ...SOURCES]), timeMs } }
+}
+
+function drawPayment(random: Random, { budgets = [] }: Policy, rule: SpendRule): PolicyRequest {
+  const { below, pick } = random
+  const form = below(8) === 0 ? pick(FORMS) : pick(rule.forms)
+  const chainId = pick(rule.chainIds)
+  const tokens = budgets.flatMap((budget) => (budget.chainId === chainId && budget.token ? budget.token : []))
+  const token = pick(tokens.length === 0 ? ADDRESSES : [...tokens, ...tokens, ...ADDRESSES])
+  const payee = rule.payees === 'any' ? pick(ADDRESSES) : pick(rule.payees)
+  const amount = pick(AMOUNTS)
+  if (form !== 'coin' && form !== 'transfer') {
+    const payment = { chainId, token, payee, amount, spender: pick(rule.spenders ?? SPENDERS) }
+    return { kind: 'typed-data', content: drawAuthorization(random, form, payment) }
+  }
+  const word = (value: bigint) => value.toString(16).padStart(64, '0')
+  const call = { to: token, value: '0', data: `0xa9059cbb${word(BigInt(payee))}${word(amount)}` as Hex }
+  const fee = { maxFeePerGas: pick(['0', '1', '100']), maxPriorityFeePerGas: '0' }
+  const pays = form === 'coin' ? { to: payee, value: String(amount), data: '0x' as Hex } : call
+  return { kind: 'transaction', txMetadata: { chainId, nonce: below(20), gas: '21000', ...pays, ...fee } }
+}
+
+type Authorized = { chainId: number; token: Hex; payee: Hex; amount: bigint; spender: Hex }
+
+const STRUCTS = {
+  TransferWithAuthorization:
+    'address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce',
+  PermitWitnessTransferFrom:
+    'TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,Witness witness',
+  TokenPermissions: 'address token,uint256 amount',
+  Witness: 'address to,uint256 validAfter',
+}
+const toTypes = (...names: (keyof typeof STRUCTS)[]) =>
+  Object.fromEntries(
+    names.map((name) => [
+      name,
+      STRUCTS[name].split(',').map((member) => {
+        const [type = '', name = ''] = member.split(' ')
+        return { name, type }
+      }),
+    ]),
+  )
+
+function drawAuthorization(
+  { pick }: Random,
+  form: Exclude<SpendForm, 'coin' | 'transfer'>,
+  { chainId, token, payee, amount, spender }: Authorized,
+): TypedData {
+  const spell = (value: bigint | number) => pick([String(value), `0x${value.toString(16)}`])
+  const inCase = (address: Hex) => pick([address, address, `0x${address.slice(2).toUpperCase()}`])
+  const validAfter = pick([0, NOW_S - 1, NOW_S, NOW_S])
+  const end = pick([0, NOW_S + 60, NOW_S + 3_600])
+  const chain = pick([chainId, chainId, String(chainId), `0x${chainId.toString(16)}`])
+  if (form === 'eip3009') {
+    return {
+      domain: { name: 'USDC', version: '2', chainId: chain, verifyingContract: inCase(token) },
+      types: toTypes('TransferWithAuthorization'),
+      primaryType: 'TransferWithAuthorization',
+      message: {
+        from: inCase(CONTEXT.vaultAddress),
+        to: inCase(payee),
+        value: spell(amount),
+        validAfter: pick([validAfter, spell(validAfter)]),
+        validBefore: pick([end, spell(end)]),
+        nonce: `0x${'ab'.repeat(32)}`,
+      },
+    }
+  }
+  return {
+    domain: {
+      name: 'Permit2',
+      chainId: chain,
+      verifyingContract: inCase('0x000000000022d473030f116ddee9f6b43ac78ba3'),
+    },
+    types: toTypes('PermitWitnessTransferFrom', 'TokenPermissions', 'Witness'),
+    primaryType: 'PermitWitnessTransferFrom',
+    message: {
+      permitted: { token: inCase(token), amount: spell(amount) },
+      spender: inCase(spender),
+      nonce: '7',
+      deadline: spell(end),
+      witness: { to: inCase(payee), validAfter: spell(validAfter) },
+    },
+  }
 }
 
 function drawTransaction(random: Random, rule: TransactionRule): TxMetadata {
@@ -101,7 +201,41 @@ const changeData = (change: (random: Random, data: string) => string) =>
     tx.data = change(random, tx.data)
   })
 
+/** Changes a member of the message, at any depth. */
+const changeMessage = (name: string, draw: (random: Random) => unknown) =>
+  within('content', (random, { message }) => {
+    for (const part of [message, message?.permitted, message?.witness]) {
+      if (part && Object.hasOwn(part, name)) part[name] = draw(random)
+    }
+  })
+
 const CHANGES: readonly Change[] = [
+  ...['from', 'to', 'spender', 'token'].map((name) => changeMessage(name, ({ pick }) => pick(ADDRESSES))),
+  ...['value', 'amount'].map((name) =>
+    changeMessage(name, ({ pick }) => pick([1, '0x', '-1', '01', '0x0', String(2n ** 256n), 0.5, null])),
+  ),
+  ...['validAfter', 'validBefore', 'deadline'].map((name) =>
+    changeMessage(name, ({ pick }) => pick([NOW_S + 1, NOW_S + 3_600, NOW_S + 3_601, String(2n ** 256n - 1n)])),
+  ),
+  changeMessage('nonce', ({ pick }) => pick(['0x', '1', `0x${'00'.repeat(32)}`])),
+  within('content', ({ pick }, { types }) => {
+    if (types) types[pick(['Other', 'Witness'])] = [{ name: 'to', type: 'address' }]
+  }),
+  within('content', ({ pick }, { types, primaryType }) => {
+    types?.[primaryType]?.[pick(['reverse', 'pop'])]?.()
+  }),
+  within('content', ({ pick }, { types, domain }) => {
+    const all = { name: 'string', version: 'string', chainId: 'uint256', verifyingContract: 'address' }
+    const given = Object.entries(all).filter(([name]) => domain && Object.hasOwn(domain, name))
+    const listed = given.map(([name, type]) => ({ name, type }))
+    if (types) types.EIP712Domain = pick([listed, listed, listed.toReversed(), listed.slice(1)])
+  }),
+  within('content', ({ pick }, { domain }) => {
+    if (domain) domain[pick(['name', 'version', 'salt'])] = pick(['Permit2', 'USDC', `0x${'00'.repeat(32)}`])
+  }),
+  within('content', ({ pick }, { domain }) => {
+    if (domain) domain.verifyingContract = pick(ADDRESSES)
+  }),
   within('txMetadata', ({ pick }, tx) => Object.assign(tx, { chainId: pick([0, 2, ...CHAINS]) })),
   within('txMetadata', ({ pick }, tx) => Object.assign(tx, { to: pick(ADDRESSES) })),
   within('txMetadata', (_, tx) => Object.assign(tx, { to: `0x${tx.to.slice(2).toUpperCase()}` })),

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
-import { computeApprovalChallenge, concatBytes, fromHex, type Hex, toHex } from '@countersign/protocol'
+import { computeApprovalChallenge, concatBytes, fromHex, type Hex, toHex, verifyEd25519 } from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { verifyAuthenticationResponse } from '@simplewebauthn/server'
@@ -18,7 +18,7 @@ const ORIGINS = ['https://pay.vault.example', 'https://vault.example', 'https://
 const secretKeys = [1, 2].map((seed) => sha256(new TextEncoder().encode(`approver ${seed}`)))
 const [publicKey = ''] = secretKeys.map((key) => toHex(p256.getPublicKey(key, false)))
 const [signer, otherSigner] = secretKeys.map(toPrivateKey) as [KeyObject, KeyObject]
-const policy: Policy = { ...limited, approvers: [{ publicKey, rpId: RP_ID, origins: ORIGINS }] }
+const policy: Policy = { ...limited, approvers: [{ type: 'passkey', publicKey, rpId: RP_ID, origins: ORIGINS }] }
 const policyHash = hashPolicy(policy)
 const vaultAddress: Hex = `0x${'5a'.repeat(20)}`
 const nowMs = Date.UTC(2027, 0, 1)
@@ -34,7 +34,7 @@ export async function compareApprovals({ runs, seed }: { runs: number; seed: num
   for (let run = 0; run < runs; run++) {
     const digest = random.bytes(32)
     const expiresMs = nowMs + 1 + random.below(86_400_000)
-    const request = { policyHash, kind: 'transaction', digest, expiresMs } as const
+    const request = { policyHash, rule: 0, kind: 'transaction', digest, expiresMs } as const
     const challenge = computeApprovalChallenge({ ...request, vaultAddress: fromHex(vaultAddress.slice(2)) })
     const assertion = drawAssertion(random, toBase64Url(challenge))
     const hex = (name: keyof typeof assertion) => toHex(assertion[name])
@@ -44,8 +44,9 @@ export async function compareApprovals({ runs, seed }: { runs: number; seed: num
       hex('signature'),
     ]
     const approvals = [{ approver: 0, authenticatorData, clientDataJSON, signature, expiresMs }]
-    const parameters = { policy, vaultAddress, kind: 'transaction', digest, approvals, required: 1, nowMs } as const
-    const isOurs = checkApprovals({ verifyEs256 }, parameters).valid
+    const asked = { policy, vaultAddress, rule: 0, kind: 'transaction', digest } as const
+    const parameters = { ...asked, approvals, required: 1, nowMs }
+    const isOurs = checkApprovals({ verifyEs256, verifyEd25519 }, parameters).valid
     const isTheirs = await verifyElsewhere(assertion, toBase64Url(challenge))
     if (isOurs && !isTheirs) throw new Error(`run ${run}: only ours accepts ${JSON.stringify(approvals[0])}`)
     tally[isOurs ? 'accepted' : isTheirs ? 'stricter' : 'rejected'] += 1

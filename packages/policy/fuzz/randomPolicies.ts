@@ -1,14 +1,14 @@
-import { ServiceError, toCanonicalJson } from '@countersign/protocol'
+import { isPlainObject, ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { createRandom, type Random } from '../../protocol/fuzz/random.ts'
 import { createPolicy, parsePolicy } from '../src/assertPolicy.ts'
 import { checkPolicy, type PolicyRequest } from '../src/checkPolicy.ts'
 import type { Policy } from '../src/policy.ts'
 import { drawPolicy } from './drawPolicy.ts'
-import { drawRequest } from './drawRequest.ts'
+import { CONTEXT, drawRequest } from './drawRequest.ts'
 import { evaluateNaively } from './naivePolicy.ts'
 
-/** How many of the requests were allowed without approval, allowed with approval, and refused. */
-export type Tally = { free: number; approved: number; refused: number }
+/** How many of the requests were allowed without approval, allowed with approval, and refused; and how many of those allowed are counted. */
+export type Tally = { free: number; approved: number; refused: number; counted: number }
 
 /**
  * Draws policies, each with a request, and compares the engine with the naive evaluator. Then breaks each policy in one way and expects a
@@ -16,24 +16,39 @@ export type Tally = { free: number; approved: number; refused: number }
  */
 export function checkRandomPolicies({ runs, seed }: { runs: number; seed: number }): Tally {
   const random = createRandom(seed)
-  const tally: Tally = { free: 0, approved: 0, refused: 0 }
+  const tally: Tally = { free: 0, approved: 0, refused: 0, counted: 0 }
   for (let run = 0; run < runs; run++) {
     const bytes = toCanonicalJson(createPolicy(drawPolicy(random)))
     const policy = parsePolicy(bytes)
     const request = drawRequest(random, policy)
-    const verdict = checkPolicy(policy, request as PolicyRequest)
-    const approvals = verdict.allowed ? verdict.approvals : undefined
-    const expected = evaluateNaively(new TextDecoder().decode(bytes), request)
-    if (approvals !== expected) {
-      const found = JSON.stringify({ policy, request, verdict, expected })
-      throw new Error(`run ${run}: the evaluators differ: ${found}`)
+    const text = new TextDecoder().decode(bytes)
+    for (const rule of [undefined, ...policy.rules.keys()]) {
+      const verdict = checkPolicy(policy, request as PolicyRequest, rule, CONTEXT)
+      const expected = evaluateNaively(text, request, rule, CONTEXT)
+      const found = verdict.allowed ? verdict : undefined
+      if (toText(found) !== toText(expected && { ...expected, allowed: true, log: policy.log })) {
+        throw new Error(`run ${run}: the evaluators differ: ${toText({ policy, request, rule, verdict, expected })}`)
+      }
+      if (rule !== undefined) continue
+      if (!verdict.allowed) tally.refused += 1
+      else tally[verdict.approvals === 0 ? 'free' : 'approved'] += 1
+      if (verdict.allowed && verdict.spends !== undefined) tally.counted += 1
     }
-    if (approvals === undefined) tally.refused += 1
-    else tally[approvals === 0 ? 'free' : 'approved'] += 1
     const spoilt = spoil(random, policy)
     if (!isRefused(spoilt)) throw new Error(`run ${run}: not rejected: ${JSON.stringify(spoilt)}`)
   }
   return tally
+}
+
+/** Members in any order, and amounts as decimals. */
+function toText(value: unknown): string {
+  return JSON.stringify(value ?? null, (_, one) =>
+    typeof one === 'bigint'
+      ? String(one)
+      : isPlainObject(one)
+        ? Object.fromEntries(Object.entries(one).toSorted())
+        : one,
+  )
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: what is spoilt has no type.
@@ -56,8 +71,8 @@ function spoil(random: Random, policy: Policy): unknown {
   const name = random.pick(Object.keys(object))
   const ways = [
     () => Object.assign(object, { more: 1 }),
-    // A log may be null.
-    () => Object.assign(object, { [name]: name === 'log' ? 0 : null }),
+    // A log and a token may be null.
+    () => Object.assign(object, { [name]: name === 'log' || name === 'token' ? 0 : null }),
     () => Object.assign(object, { [name]: { nested: object[name] } }),
     () => random.pick(lists).push({ more: 1 }),
     () => longLists.length > 0 && random.pick(longLists).reverse(),

@@ -1,4 +1,4 @@
-import { fromHex, isHex, readMembers } from '@countersign/protocol/core'
+import { fromHex, isEd25519Key, isHex, readMembers } from '@countersign/protocol/core'
 import { p256 } from '@noble/curves/nist.js'
 import type { Approver } from './policy.ts'
 import { assertList, malformed } from './policyFields.ts'
@@ -9,8 +9,16 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** Narrows to an approver whose assertions a browser can create. A typing error here would lock funds permanently. */
 export function assertApprover(path: string, value: unknown): asserts value is Approver {
-  const names = { required: ['publicKey', 'rpId', 'origins'] } as const
-  const { publicKey, rpId, origins } = readMembers(value, names, (details) => malformed(`${path}: ${details}`))
+  const fail = (details: string) => malformed(`${path}: ${details}`)
+  const type = (value as { type?: unknown } | null)?.type
+  if (type === 'key') {
+    const { publicKey } = readMembers(value, { required: ['type', 'publicKey'] }, fail)
+    if (!isHex(publicKey, 32) || !isEd25519Key(fromHex(publicKey))) throw fail('publicKey is not an Ed25519 key in hex')
+    return
+  }
+  if (type !== 'passkey') throw fail('type is unknown')
+  const names = { required: ['type', 'publicKey', 'rpId', 'origins'] } as const
+  const { publicKey, rpId, origins } = readMembers(value, names, fail)
   if (!isP256Key(publicKey)) throw malformed(`${path}.publicKey is not an uncompressed P-256 point`)
   if (!isDomain(rpId)) throw malformed(`${path}.rpId is not a domain in lower case`)
   assertList(`${path}.origins`, origins, (one, origin) => assertOrigin(one, origin, rpId))

@@ -5,6 +5,9 @@ import {
   isEntropySetting,
   isHex,
   isMajority,
+  isNatural,
+  isOrigin,
+  isPlainObject,
   MAX_RULES,
   MAX_WITNESSES,
   parseCanonicalJson,
@@ -18,11 +21,24 @@ import { assertRule } from './assertRule.ts'
 import { sortCanonical } from './canonicalOrder.ts'
 import { VaultPolicyError } from './errors.ts'
 import { lowerAddresses } from './lowerAddresses.ts'
-import type { Policy, Rule, TimeSource } from './policy.ts'
-import { assertItems, assertList, assertNatural, malformed } from './policyFields.ts'
+import type { Approver, Budget, Policy, Rule, TimeSource } from './policy.ts'
+import {
+  assertAddress,
+  assertChainId,
+  assertDecimal,
+  assertItems,
+  assertList,
+  assertNatural,
+  malformed,
+} from './policyFields.ts'
 
 /** The largest policy, as canonical JSON. */
 export const MAX_POLICY_BYTES = 16_384
+
+const MAX_APPROVERS = 32
+const MAX_BUDGETS = 8
+/** Of a budget, apart from 0 for the vault's life: an hour to a year. */
+const PERIOD_S = { min: 3_600, max: 31_536_000 }
 
 /** Each source can have a different key, which takes milliseconds to check. */
 const MAX_TIME_SOURCES = 8
@@ -52,21 +68,29 @@ export function assertPolicyForm(value: unknown): asserts value is Policy {
   toBytes(value)
   const names = {
     required: ['version', 'log', 'approvers', 'rules'],
-    optional: ['time', 'schedule'],
+    optional: ['time', 'schedule', 'budgets'],
   } as const
-  const { version, time, log, approvers, schedule, rules } = readMembers(value, names, malformed)
+  const { version, time, log, approvers, schedule, budgets, rules } = readMembers(value, names, malformed)
   if (version !== 1) throw malformed('version is unknown')
-  if (log !== null) assertLog(log)
+  if (log !== null) assertLog(log, budgets !== undefined)
   assertItems('approvers', approvers, assertApprover)
+  if (approvers.length > MAX_APPROVERS) throw malformed(`approvers has more than ${MAX_APPROVERS}`)
   if (new Set(approvers.map(({ publicKey }) => publicKey)).size !== approvers.length) {
     throw malformed('approvers: repeated key')
   }
   assertList('rules', rules, assertRule)
   if (rules.length > MAX_RULES) throw malformed(`rules has more than ${MAX_RULES}`)
-  for (const [index, { approvals }] of rules.entries()) {
-    if (approvals > approvers.length) throw malformed(`rules[${index}].approvals is above the number of approvers`)
-  }
+  for (const [index, rule] of rules.entries()) assertRuleApprovers(`rules[${index}]`, rule, approvers)
   assertTiming({ time, schedule, rules })
+  if (budgets === undefined) {
+    if (rules.some(({ kind }) => kind === 'spend')) throw malformed('a rule of kind spend needs budgets')
+    if (approvers.some(({ type }) => type === 'key')) throw malformed('an approver of type key needs budgets')
+    return
+  }
+  if (schedule !== undefined) throw malformed('a policy has budgets or a schedule, not both')
+  if (log === null) throw malformed('budgets need a log')
+  assertBudgets(budgets, rules)
+  assertBesideBudgets(rules, approvers)
 }
 
 /** Parses a policy block: canonical JSON of at most 16 KiB. */
@@ -113,10 +137,23 @@ export function createPolicy(policy: Policy): Policy {
 export function normalisePolicy(value: unknown): unknown {
   const lowered = lowerAddresses(value)
   try {
-    return sortLists(lowered)
+    return sortLists(moveApprovers(lowered))
   } catch (cause) {
     throw malformed('JSON cannot represent it without loss', cause)
   }
+}
+
+/** Rules name approvers by index, so sorting the approvers changes the indexes. */
+function moveApprovers(policy: unknown): unknown {
+  if (!isPlainObject(policy)) return policy
+  const { approvers, rules } = policy
+  if (!Array.isArray(approvers) || !Array.isArray(rules)) return policy
+  const given = approvers.map(sortLists)
+  const sorted = sortCanonical(given)
+  const move = (index: unknown) => (isNatural(index) && index < given.length ? sorted.indexOf(given[index]) : index)
+  const moveRule = (rule: unknown) =>
+    isPlainObject(rule) && Array.isArray(rule.approvers) ? { ...rule, approvers: rule.approvers.map(move) } : rule
+  return { ...policy, approvers: sorted, rules: rules.map(moveRule) }
 }
 
 /** Innermost first, because the order of a list depends on the bytes of its items. */
@@ -128,9 +165,58 @@ function sortLists(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, sortLists(member)]))
 }
 
-function assertLog(value: unknown): void {
-  const names = { required: ['witnesses', 'quorum'] } as const
-  const { witnesses, quorum } = readMembers(value, names, (details) => malformed(`log: ${details}`))
+/** The approvers of a rule exist, and there are enough of them. */
+function assertRuleApprovers(path: string, { approvals, approvers: indexes }: Rule, approvers: readonly Approver[]) {
+  const count = indexes === 'any' ? approvers.length : indexes.length
+  if (approvals > count) throw malformed(`${path}.approvals is above the number of approvers`)
+  if (indexes !== 'any' && indexes.some((index) => index >= approvers.length)) {
+    throw malformed(`${path}.approvers: no such approver`)
+  }
+}
+
+function assertBudgets(budgets: unknown, rules: readonly Rule[]): void {
+  assertList('budgets', budgets, assertBudget)
+  if (budgets.length > MAX_BUDGETS) throw malformed(`budgets has more than ${MAX_BUDGETS}`)
+  const names = budgets.map(({ chainId, token, periodS }) => `${chainId} ${token} ${periodS}`)
+  if (new Set(names).size !== names.length) throw malformed('budgets: two of one asset and period')
+  const spending = rules.filter((rule) => rule.kind === 'spend')
+  if (spending.length === 0) throw malformed('budgets need a rule of kind spend')
+  for (const { chainIds, forms } of spending) {
+    if (!forms.includes('coin') && !forms.includes('transfer')) continue
+    // The fee of a transaction is paid with the chain's coin.
+    const isMissing = (id: number) => !budgets.some(({ chainId, token }) => chainId === id && token === null)
+    if (chainIds.some(isMissing)) throw malformed('the forms coin and transfer need a budget for the coin of the chain')
+  }
+}
+
+function assertBudget(path: string, value: unknown): asserts value is Budget {
+  const names = { required: ['chainId', 'token', 'limit', 'periodS'] } as const
+  const { chainId, token, limit, periodS } = readMembers(value, names, (details) => malformed(`${path}: ${details}`))
+  assertChainId(`${path}.chainId`, chainId)
+  if (token !== null) assertAddress(`${path}.token`, token)
+  assertDecimal(`${path}.limit`, limit)
+  assertNatural(`${path}.periodS`, periodS)
+  if (periodS !== 0 && (periodS < PERIOD_S.min || periodS > PERIOD_S.max)) {
+    throw malformed(`${path}.periodS is neither 0 nor from ${PERIOD_S.min} to ${PERIOD_S.max}`)
+  }
+}
+
+/** Without approval by a passkey, other rules could spend what the budgets limit. */
+function assertBesideBudgets(rules: readonly Rule[], approvers: readonly Approver[]): void {
+  for (const [index, rule] of rules.entries()) {
+    if (rule.kind === 'spend') continue
+    const isByPasskeys = rule.approvers !== 'any' && rule.approvers.every((at) => approvers[at]?.type === 'passkey')
+    if (!isByPasskeys || rule.approvals === 0) {
+      throw malformed(`rules[${index}]: beside budgets, other rules need approval by passkeys that they list`)
+    }
+  }
+}
+
+function assertLog(value: unknown, hasBudgets: boolean): void {
+  const names = { required: ['witnesses', 'quorum'], optional: ['origin'] } as const
+  const { origin, witnesses, quorum } = readMembers(value, names, (details) => malformed(`log: ${details}`))
+  if (hasBudgets !== (origin !== undefined)) throw malformed('log.origin belongs to budgets')
+  if (origin !== undefined && !isOrigin(origin)) throw malformed('log.origin is malformed')
   assertList('log.witnesses', witnesses, assertWitness)
   if (witnesses.length > MAX_WITNESSES) throw malformed('log has more than 32 witnesses')
   assertNatural('log.quorum', quorum, 1)

@@ -1,15 +1,17 @@
 import { type Hex, isUnlimitedKind, readMembers } from '@countersign/protocol/core'
-import type { ArgumentRule, ArgumentType, DomainRule, Rule } from './policy.ts'
+import type { ArgumentRule, ArgumentType, DomainRule, Rule, SpendForm } from './policy.ts'
 import {
   assertAddress,
   assertAnyOrList,
   assertChainId,
   assertDecimal,
+  assertItems,
   assertList,
   assertNatural,
   assertPrefixed,
   malformed,
 } from './policyFields.ts'
+import { X402_SPENDERS } from './readSpend.ts'
 
 /** A transaction has at most 131,072 bytes of data. */
 const MAX_WORDS = 4095
@@ -20,20 +22,51 @@ export function assertRule(path: string, value: unknown): asserts value is Rule 
   const fail = (details: string) => malformed(`${path}: ${details}`)
   const kind = (value as { kind?: unknown } | null)?.kind
   if (kind === 'transaction') return assertTransactionRule(path, value)
+  if (kind === 'spend') return assertSpendRule(path, value)
   if (kind === 'typed-data') {
-    const required = ['kind', 'domains', 'primaryTypes', 'approvals'] as const
-    const { domains, primaryTypes, approvals } = readMembers(value, { required }, fail)
+    const required = ['kind', 'domains', 'primaryTypes', 'approvals', 'approvers'] as const
+    const { domains, primaryTypes, approvals, approvers } = readMembers(value, { required }, fail)
+    assertAnyOrList(`${path}.approvers`, approvers, assertNatural)
     assertAnyOrList(`${path}.domains`, domains, assertDomain)
     assertAnyOrList(`${path}.primaryTypes`, primaryTypes, assertIdentifier)
     return assertNatural(`${path}.approvals`, approvals, 1)
   }
   if (!isUnlimitedKind(kind)) throw fail('kind is unknown')
-  const { approvals } = readMembers(value, { required: ['kind', 'approvals'] }, fail)
+  const { approvals, approvers } = readMembers(value, { required: ['kind', 'approvals', 'approvers'] }, fail)
+  assertAnyOrList(`${path}.approvers`, approvers, assertNatural)
   assertNatural(`${path}.approvals`, approvals, 1)
 }
 
+const FORMS: readonly unknown[] = ['coin', 'transfer', 'eip3009', 'x402-permit2'] satisfies SpendForm[]
+
+function assertSpendRule(path: string, value: unknown): void {
+  const fail = (details: string) => malformed(`${path}: ${details}`)
+  const required = ['kind', 'chainIds', 'payees', 'forms', 'approvals', 'approvers', 'session'] as const
+  const rule = readMembers(value, { required, optional: ['spenders'] }, fail)
+  assertList(`${path}.chainIds`, rule.chainIds, assertChainId)
+  assertAnyOrList(`${path}.payees`, rule.payees, assertAddress)
+  assertList(`${path}.forms`, rule.forms, assertForm)
+  // Empty if the session suffices: a policy may have no approvers.
+  assertItems(`${path}.approvers`, rule.approvers, assertNatural)
+  if (typeof rule.session !== 'boolean') throw fail('session is not a boolean')
+  assertNatural(`${path}.approvals`, rule.approvals, rule.session ? 0 : 1)
+  if (rule.forms.includes('x402-permit2') !== (rule.spenders !== undefined)) {
+    throw fail('spenders belongs to the form x402-permit2, and to no other')
+  }
+  if (rule.spenders === undefined) return
+  assertList(`${path}.spenders`, rule.spenders, assertAddress)
+  // Permit2 doesn't enforce the payee. Only contracts that are known to do so may be combined with a list of payees.
+  if (rule.payees !== 'any' && !rule.spenders.every((spender) => X402_SPENDERS.includes(spender))) {
+    throw fail('spenders other than x402’s need payees "any"')
+  }
+}
+
+function assertForm(path: string, value: unknown): asserts value is SpendForm {
+  if (!FORMS.includes(value)) throw malformed(`${path} is unknown`)
+}
+
 function assertTransactionRule(path: string, value: unknown): void {
-  const required = ['kind', 'chainIds', 'to', 'maxValueWei', 'maxFeeWei', 'approvals'] as const
+  const required = ['kind', 'chainIds', 'to', 'maxValueWei', 'maxFeeWei', 'approvals', 'approvers'] as const
   const optional = ['selectors', 'words', 'arguments'] as const
   const rule = readMembers(value, { required, optional }, (details) => malformed(`${path}: ${details}`))
   assertAnyOrList(`${path}.chainIds`, rule.chainIds, assertChainId)
@@ -41,6 +74,7 @@ function assertTransactionRule(path: string, value: unknown): void {
   assertDecimal(`${path}.maxValueWei`, rule.maxValueWei)
   assertDecimal(`${path}.maxFeeWei`, rule.maxFeeWei)
   assertNatural(`${path}.approvals`, rule.approvals)
+  assertAnyOrList(`${path}.approvers`, rule.approvers, assertNatural)
   if (rule.selectors === undefined) {
     const isAlone = rule.words === undefined && rule.arguments === undefined
     if (!isAlone) throw malformed(`${path}: words and arguments need selectors`)

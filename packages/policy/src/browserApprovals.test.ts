@@ -1,4 +1,4 @@
-import { fromHex, type Hex } from '@countersign/protocol'
+import { fromHex, type Hex, verifyEd25519 } from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { expect, test } from 'vitest'
 import vectors from '../vectors/browser-approvals.vectors.json' with { type: 'json' }
@@ -6,12 +6,13 @@ import { assertPolicy } from './assertPolicy.ts'
 import { checkApprovals, verifyEs256 } from './checkApprovals.ts'
 import { fromDerSignature } from './derSignature.ts'
 
-const { policy, approvals, required, nowMs } = vectors
+const { policy, approvals, rule, required, nowMs } = vectors
 assertPolicy(policy)
 const digest = fromHex(vectors.digest.slice(2))
 const parameters = {
   policy,
   approvals,
+  rule,
   required,
   nowMs,
   digest,
@@ -20,13 +21,16 @@ const parameters = {
 } as const
 
 test('accepts assertions from browsers and their authenticators', () => {
-  expect(checkApprovals({ verifyEs256 }, parameters)).toEqual({ valid: true })
+  expect(checkApprovals({ verifyEs256, verifyEd25519 }, parameters)).toEqual({ valid: true })
 })
 
 test('rejects them for other requests', () => {
   const other = Uint8Array.from(digest, (byte) => byte ^ 1)
   for (const changes of [{ digest: other }, { kind: 'transaction' }, { nowMs: nowMs + 3_600_000 }] as const) {
-    expect(checkApprovals({ verifyEs256 }, { ...parameters, ...changes })).toMatchObject({ valid: false, index: 0 })
+    expect(checkApprovals({ verifyEs256, verifyEd25519 }, { ...parameters, ...changes })).toMatchObject({
+      valid: false,
+      index: 0,
+    })
   }
 })
 

@@ -4,7 +4,13 @@ import { canSignOnChains } from './chains.ts'
 import type { DomainRule, Rule } from './policy.ts'
 
 const on = (chainIds: 'any' | number[]): Rule => ({ ...payment, chainIds })
-const of = (domains: 'any' | DomainRule[]): Rule => ({ kind: 'typed-data', domains, primaryTypes: 'any', approvals: 1 })
+const of = (domains: 'any' | DomainRule[]): Rule => ({
+  kind: 'typed-data',
+  domains,
+  primaryTypes: 'any',
+  approvals: 1,
+  approvers: 'any',
+})
 
 test.each<[string, Rule, boolean]>([
   ['payments on any chain', on('any'), true],
@@ -14,7 +20,7 @@ test.each<[string, Rule, boolean]>([
   ['typed data of this chain and another', of([{ chainId: 1 }, { chainId: 8453 }]), true],
   ['typed data of another chain', of([{ chainId: 1 }]), false],
   ['typed data of no chain, or another', of([{ name: 'Mail' }, { chainId: 1 }]), true],
-  ['messages', { kind: 'message', approvals: 1 }, true],
+  ['messages', { kind: 'message', approvals: 1, approvers: 'any' }, true],
 ])('a service for one chain: %s', (_, rule, isSigned) => {
   expect(canSignOnChains(rule, { chainIds: [8453] })).toBe(isSigned)
   expect(canSignOnChains(rule, { chainIds: undefined })).toBe(true)
@@ -25,5 +31,5 @@ test('rejects typed data without a chain if a chain is required', () => {
   expect(canSignOnChains(of([{ name: 'Mail' }]), chains)).toBe(false)
   expect(canSignOnChains(of([{ name: 'Mail' }, { chainId: 8453 }]), chains)).toBe(true)
   expect(canSignOnChains(of('any'), chains)).toBe(true)
-  expect(canSignOnChains({ kind: 'message', approvals: 1 }, chains)).toBe(true)
+  expect(canSignOnChains({ kind: 'message', approvals: 1, approvers: 'any' }, chains)).toBe(true)
 })

@@ -13,6 +13,7 @@ export type SignedChains = {
 export function canSignOnChains(rule: Rule, { chainIds, isChainRequired = false }: SignedChains): boolean {
   const isSigned = (chainId: number | undefined) =>
     chainId === undefined ? !isChainRequired : (chainIds?.includes(chainId) ?? true)
+  if (rule.kind === 'spend') return rule.chainIds.some(isSigned)
   if (rule.kind === 'transaction') return rule.chainIds === 'any' || rule.chainIds.some(isSigned)
   if (rule.kind === 'typed-data') return rule.domains === 'any' || rule.domains.some(({ chainId }) => isSigned(chainId))
   return !(isChainRequired && kinds[rule.kind].anyChain)

@@ -1,12 +1,27 @@
 import { createPublicKey, verify } from 'node:crypto'
-import { type Approval, type ApprovalReason, fromHex, type Hex, toHex } from '@countersign/protocol'
+import {
+  type Approval,
+  type ApprovalReason,
+  fromHex,
+  type Hex,
+  type PasskeyApproval,
+  toHex,
+  verifyEd25519,
+} from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { describe, expect, test } from 'vitest'
+import { createAgent } from '../test/agentKey.ts'
 import { type AssertionChanges, createPasskey, toDer } from '../test/passkey.ts'
-import { full, limited, passkeys } from '../test/policies.ts'
+import { agent, budgeted, full, limited, passkeys } from '../test/policies.ts'
 import { hashApprovals } from './approval.ts'
 import { hashPolicy } from './assertPolicy.ts'
-import { checkApprovals, MAX_APPROVAL_MS, type VerifyEs256, verifyEs256 } from './checkApprovals.ts'
+import {
+  checkApprovals,
+  MAX_AGENT_APPROVAL_MS,
+  MAX_APPROVAL_MS,
+  type VerifyEs256,
+  verifyEs256,
+} from './checkApprovals.ts'
 import type { Policy } from './policy.ts'
 
 const { n } = p256.Point.CURVE()
@@ -15,6 +30,7 @@ const vaultAddress: Hex = `0x${'5a'.repeat(20)}`
 const request = {
   vaultAddress,
   policyHash: hashPolicy(full),
+  rule: 0,
   kind: 'transaction',
   digest: new Uint8Array(32).fill(0xd1),
   expiresMs: nowMs + 60_000,
@@ -26,18 +42,18 @@ function passkeyAt(index: number, policy: Policy = full) {
   if (passkey === undefined) throw new Error('no such approver')
   return passkey
 }
-const approve = (index: number, changes: AssertionChanges = {}, other: Partial<typeof request> = {}): Approval =>
+const approve = (index: number, changes: AssertionChanges = {}, other: Partial<typeof request> = {}): PasskeyApproval =>
   passkeyAt(index).approve({ ...request, ...other }, index, changes)
 
 const good = approve(0)
 function check(approvals: unknown, changes: Partial<Parameters<typeof checkApprovals>[1]> = {}) {
-  const { kind, digest } = request
+  const { rule, kind, digest } = request
   return checkApprovals(
-    { verifyEs256 },
-    { policy: full, vaultAddress, kind, digest, approvals, required: 1, nowMs, ...changes },
+    { verifyEs256, verifyEd25519 },
+    { policy: full, vaultAddress, rule, kind, digest, approvals, required: 1, nowMs, ...changes },
   )
 }
-const toText = (approval: Approval) => new TextDecoder().decode(fromHex(approval.clientDataJSON))
+const toText = (approval: PasskeyApproval) => new TextDecoder().decode(fromHex(approval.clientDataJSON))
 const withFlags = (flags: number) => approve(0, { flags })
 
 describe('valid approvals', () => {
@@ -90,13 +106,14 @@ describe('valid approvals', () => {
       const key = createPublicKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', x: x as string, y: y as string } })
       return verify('sha256', message, { key, dsaEncoding: 'ieee-p1363' }, signature)
     }
-    const { kind, digest } = request
-    const parameters = { policy: full, vaultAddress, kind, digest, required: 1, nowMs }
-    expect(checkApprovals({ verifyEs256: verifyWithNode }, { ...parameters, approvals: [good] })).toEqual({
+    const { rule, kind, digest } = request
+    const deps = { verifyEs256: verifyWithNode, verifyEd25519 }
+    const parameters = { policy: full, vaultAddress, rule, kind, digest, required: 1, nowMs }
+    expect(checkApprovals(deps, { ...parameters, approvals: [good] })).toEqual({
       valid: true,
     })
     const forged = { ...good, signature: approve(1).signature }
-    expect(checkApprovals({ verifyEs256: verifyWithNode }, { ...parameters, approvals: [forged] })).toMatchObject({
+    expect(checkApprovals(deps, { ...parameters, approvals: [forged] })).toMatchObject({
       valid: false,
     })
   })
@@ -303,6 +320,70 @@ describe('rejected approvals, each signed with one wrong part', () => {
       })),
     ]
     for (const fault of faults) expect(check([fault])).toMatchObject({ valid: false })
+  })
+})
+
+// `policy-v1.vectors.json` has approvals for other rules, and by approvers of another type.
+describe('approvals by the key of a program', () => {
+  const rule = budgeted.rules.findIndex(({ kind }) => kind === 'spend')
+  const place = budgeted.approvers.findIndex(({ type }) => type === 'key')
+  const asked = { ...request, policyHash: hashPolicy(budgeted), rule }
+  const approval = agent.approve(asked, place)
+  const checkAgent = (approvals: unknown, changes: Partial<Parameters<typeof checkApprovals>[1]> = {}) =>
+    check(approvals, { policy: budgeted, rule, ...changes })
+  const flip = (hex: string, bit: number) => {
+    const bytes = fromHex(hex)
+    bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7))
+    return toHex(bytes)
+  }
+
+  test('are valid, and last at most 10 minutes', () => {
+    expect(checkAgent([approval])).toEqual({ valid: true })
+    expect(checkAgent([approval], { nowMs: approval.expiresMs - 1 })).toEqual({ valid: true })
+    expect(checkAgent([approval], { nowMs: approval.expiresMs - 600_000 })).toEqual({ valid: true })
+    const early = { valid: false, reason: 'approval_too_long', index: 0 }
+    expect(checkAgent([approval], { nowMs: approval.expiresMs - 600_001 })).toEqual(early)
+    const late = { valid: false, reason: 'approval_expired', index: 0 }
+    expect(checkAgent([approval], { nowMs: approval.expiresMs })).toEqual(late)
+    expect(MAX_AGENT_APPROVAL_MS).toBe(600_000)
+  })
+
+  test.each<[string, object]>([
+    ['another vault', { vaultAddress: `0x${'5b'.repeat(20)}` }],
+    ['another policy', { policyHash: hashPolicy(full) }],
+    ['another rule', { rule: rule + 1 }],
+    ['another kind', { kind: 'typed-data' }],
+    ['another digest', { digest: new Uint8Array(32) }],
+    ['another expiry', { expiresMs: request.expiresMs - 1 }],
+  ])('for %s are rejected', (_, changes) => {
+    const other = { ...agent.approve({ ...asked, ...changes }, place), expiresMs: request.expiresMs }
+    expect(checkAgent([other])).toEqual({ valid: false, reason: 'approval_signature_invalid', index: 0 })
+  })
+
+  test('by another key, or with any bit changed, are rejected', () => {
+    const forged = createAgent(10).approve(asked, place)
+    const faults = Array.from({ length: 512 }, (_, bit) => ({ ...approval, signature: flip(approval.signature, bit) }))
+    for (const one of [forged, ...faults]) {
+      expect(checkAgent([one])).toEqual({ valid: false, reason: 'approval_signature_invalid', index: 0 })
+    }
+  })
+
+  test.each<[string, unknown]>([
+    ['a signature of 63 bytes', { ...approval, signature: approval.signature.slice(2) }],
+    ['a signature of 65 bytes', { ...approval, signature: `${approval.signature}00` }],
+    ['hex in upper case', { ...approval, signature: approval.signature.toUpperCase() }],
+    ['a member of a passkey’s approval', { ...approval, clientDataJSON: '7b7d' }],
+    ['a type', { ...approval, type: 'key' }],
+  ])('with %s are malformed', (_, one) => {
+    expect(checkAgent([one])).toEqual({ valid: false, reason: 'approvals_malformed' })
+  })
+
+  test('do not count for a rule that does not list the key, or that the policy does not have', () => {
+    const other = budgeted.rules.findIndex(({ kind }) => kind === 'transaction')
+    for (const one of [other, budgeted.rules.length, -1]) {
+      const given = one < 0 ? approval : agent.approve({ ...asked, rule: one }, place)
+      expect(checkAgent([given], { rule: one })).toEqual({ valid: false, reason: 'approver_not_allowed', index: 0 })
+    }
   })
 })
 

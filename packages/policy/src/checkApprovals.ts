@@ -6,6 +6,8 @@ import {
   concatBytes,
   fromHex,
   type Hex,
+  type PasskeyApproval,
+  toAgentApprovalBytes,
   toCanonicalJson,
 } from '@countersign/protocol/core'
 import { p256 } from '@noble/curves/nist.js'
@@ -18,6 +20,8 @@ import type { Approver, Policy } from './policy.ts'
 
 /** The longest time until an approval's expiry. */
 export const MAX_APPROVAL_MS = 24 * 60 * 60 * 1000
+/** The same for the key of a program. */
+export const MAX_AGENT_APPROVAL_MS = 10 * 60 * 1000
 
 export type ApprovalsVerdict =
   | { valid: true }
@@ -33,12 +37,17 @@ export type ApprovalsVerdict =
  */
 export type VerifyEs256 = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean
 
+/** The implementations of the two signature algorithms. */
+export type VerifySignatures = { verifyEs256: VerifyEs256; verifyEd25519: VerifyEs256 }
+
 export type CheckApprovalsParameters = {
   /** A policy from `assertPolicy` or `parsePolicy`. */
   policy: Policy
   /** The hash of `policy`, if the caller has it. Computing it takes as long as all other checks except the signature. */
   policyHash?: Uint8Array | undefined
   vaultAddress: Hex
+  /** The index of the rule that is to allow the request. */
+  rule: number
   kind: ApprovalKind
   /** 32 bytes: the digest to sign, as hashed by the caller. */
   digest: Uint8Array
@@ -53,10 +62,7 @@ export type CheckApprovalsParameters = {
  * Whether enough approvers of a policy approve one signature. Every given approval must be valid, including those that are not needed: an
  * invalid one suggests that a page showed an approver something else.
  */
-export function checkApprovals(
-  deps: { verifyEs256: VerifyEs256 },
-  parameters: CheckApprovalsParameters,
-): ApprovalsVerdict {
+export function checkApprovals(deps: VerifySignatures, parameters: CheckApprovalsParameters): ApprovalsVerdict {
   const { policy, approvals, required } = parameters
   try {
     assertApprovals(approvals)
@@ -74,19 +80,33 @@ export function checkApprovals(
 }
 
 function checkApproval(
-  { verifyEs256 }: { verifyEs256: VerifyEs256 },
+  { verifyEs256, verifyEd25519 }: VerifySignatures,
   parameters: CheckApprovalsParameters & { policyHash: Uint8Array },
   approval: Approval,
 ): ApprovalReason | undefined {
-  const { policy, policyHash, kind, digest, nowMs } = parameters
+  const { policy, policyHash, rule, kind, digest, nowMs } = parameters
   const { expiresMs } = approval
   const approver: Approver | undefined = policy.approvers[approval.approver]
   if (approver === undefined) return 'approver_unknown'
+  const listed = policy.rules[rule]?.approvers ?? []
+  if (listed !== 'any' && !listed.includes(approval.approver)) return 'approver_not_allowed'
   if (!(nowMs < expiresMs)) return 'approval_expired'
-  if (!(expiresMs <= nowMs + MAX_APPROVAL_MS)) return 'approval_too_long'
+  const maxMs = approver.type === 'key' ? MAX_AGENT_APPROVAL_MS : MAX_APPROVAL_MS
+  if (!(expiresMs <= nowMs + maxMs)) return 'approval_too_long'
 
   const vaultAddress = fromHex(parameters.vaultAddress.slice(2))
-  const challenge = computeApprovalChallenge({ vaultAddress, policyHash, kind, digest, expiresMs })
+  const approved = { vaultAddress, policyHash, rule, kind, digest, expiresMs }
+  if (approver.type === 'key') {
+    if (isByPasskey(approval)) return 'approver_not_allowed'
+    const isSigned = verifyEd25519(
+      fromHex(approver.publicKey),
+      fromHex(approval.signature),
+      toAgentApprovalBytes(approved),
+    )
+    return isSigned ? undefined : 'approval_signature_invalid'
+  }
+  if (!isByPasskey(approval)) return 'approver_not_allowed'
+  const challenge = computeApprovalChallenge(approved)
   const [authenticatorData, clientData] = [fromHex(approval.authenticatorData), fromHex(approval.clientDataJSON)]
   const reason =
     checkClientData(clientData, { challenge, origins: approver.origins }) ??
@@ -98,6 +118,10 @@ function checkApproval(
   const signature = fromDerSignature(fromHex(approval.signature))
   const isSigned = signature !== undefined && verifyEs256(fromHex(approver.publicKey), signature, signed)
   return isSigned ? undefined : 'approval_signature_invalid'
+}
+
+function isByPasskey(approval: Approval): approval is PasskeyApproval {
+  return 'clientDataJSON' in approval
 }
 
 /** `VerifyEs256` for Node and browsers. Takes some milliseconds. */

@@ -4,12 +4,14 @@ import {
   alice,
   beacon,
   bob,
+  budgeted,
   ETHER,
   full,
   limited,
   payment,
   satellite,
   scheduled,
+  spend,
   toKey,
   token,
   tokenTransfer,
@@ -277,15 +279,16 @@ describe('messages and typed data', () => {
     domains: [{ name: 'Permits', version: '1', chainId: 1, verifyingContract: token }],
     primaryTypes: ['Permit'],
     approvals: 1,
+    approvers: 'any',
   })
-  const any = toPolicy({ kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 2 })
+  const any = toPolicy({ kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 2, approvers: 'any' })
   const typed = (changes: Partial<TypedData> = {}) =>
     ({ kind: 'typed-data', content: { ...content, ...changes } }) as const
   const withDomain = (domain: Record<string, unknown>) => typed({ domain })
 
   test('a message needs a rule for messages', () => {
     const request: PolicyRequest = { kind: 'message', content: { message: '0x68656c6c6f' } }
-    expect(checkPolicy(toPolicy({ kind: 'message', approvals: 2 }), request)).toMatchObject({
+    expect(checkPolicy(toPolicy({ kind: 'message', approvals: 2, approvers: 'any' }), request)).toMatchObject({
       allowed: true,
       approvals: 2,
     })
@@ -325,15 +328,131 @@ describe('messages and typed data', () => {
   })
 })
 
+// `policy-v1.vectors.json` has a request of each form, and its neighbours.
+describe('a rule that spends', () => {
+  const rule = budgeted.rules.findIndex(({ kind }) => kind === 'spend')
+  const vaultAddress: Hex = `0x${'5a'.repeat(20)}`
+  const nowMs = 1_800_000_000_999
+  const nowS = 1_800_000_000
+  const context = { vaultAddress, nowMs }
+  const authorization: TypedData = {
+    domain: { name: 'USD Coin', version: '2', chainId: 1, verifyingContract: token },
+    types: {
+      TransferWithAuthorization: [
+        { name: 'from', type: 'address' },
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+        { name: 'validAfter', type: 'uint256' },
+        { name: 'validBefore', type: 'uint256' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'TransferWithAuthorization',
+    message: {
+      from: vaultAddress,
+      to: alice,
+      value: '7',
+      validAfter: 0,
+      validBefore: nowS,
+      nonce: `0x${'00'.repeat(32)}`,
+    },
+  }
+  const typed = (domain: object, message: object = {}): PolicyRequest => ({
+    kind: 'typed-data',
+    content: {
+      ...authorization,
+      domain: { ...authorization.domain, ...domain },
+      message: { ...authorization.message, ...message },
+    },
+  })
+  const check = (request: PolicyRequest, policy: Policy = budgeted, index: number | undefined = rule) =>
+    checkPolicy(policy, request, index, context)
+  const reasonsOf = (request: PolicyRequest) => {
+    const verdict = check(request)
+    return verdict.allowed ? [] : verdict.rules.flatMap(({ reasons }) => reasons.map(({ code }) => code))
+  }
+  const upper = (address: Hex) => address.toUpperCase().replace('0X', '0x')
+
+  test.each<[string, object, object]>([
+    ['chain in hex', { chainId: '0x1' }, {}],
+    ['chain in padded hex', { chainId: `0x${'1'.padStart(64, '0')}` }, {}],
+    ['chain in decimal', { chainId: '1' }, {}],
+    ['addresses in upper case', { verifyingContract: upper(token) }, { from: upper(vaultAddress), to: upper(alice) }],
+    ['integers as numbers', {}, { value: 7, validAfter: nowS, validBefore: nowS + 3_600 }],
+    ['integers in hex', {}, { value: '0x07', validAfter: `0x${nowS.toString(16)}`, validBefore: '0x0' }],
+  ])('reads an authorization with its %s', (_, domain, message) => {
+    expect(check(typed(domain, message))).toMatchObject({
+      allowed: true,
+      rule,
+      spends: [{ chainId: 1, token, amount: 7n }],
+    })
+  })
+
+  test.each<[string, object, object, string[]]>([
+    ['a chain that only looks like the allowed one', { chainId: '0x101' }, {}, ['chain_not_allowed']],
+    ['a chain above 2^53 that rounds to another', { chainId: String(2n ** 64n + 1n) }, {}, ['chain_not_allowed']],
+    ['another token', { verifyingContract: bob }, {}, ['asset_without_budget']],
+    ['a start in the next second', {}, { validAfter: nowS + 1 }, ['validity_not_allowed']],
+    ['the largest end', {}, { validBefore: String(2n ** 256n - 1n) }, ['validity_not_allowed']],
+    ['another payer and payee', {}, { from: alice, to: token }, ['payer_not_vault', 'recipient_not_allowed']],
+  ])('refuses an authorization with %s', (_, domain, message, codes) => {
+    expect(reasonsOf(typed(domain, message))).toEqual(codes)
+  })
+
+  test('adds up values and fees above 2^256', () => {
+    const most = String(2n ** 256n - 1n)
+    const request = toTransaction({ value: most, gas: String(2n ** 64n - 1n), maxFeePerGas: most })
+    const amount = 2n ** 256n - 1n + (2n ** 64n - 1n) * (2n ** 256n - 1n)
+    expect(check(request)).toMatchObject({ allowed: true, spends: [{ chainId: 1, token: null, amount }] })
+  })
+
+  test('counts a transfer of 0, in data of either case', () => {
+    const data = `0xA9059CBB${alice.slice(2).padStart(64, '0')}${'0'.repeat(64)}` as Hex
+    const request = toTransaction({
+      to: upper(token) as Hex,
+      value: '0',
+      data,
+      maxFeePerGas: '0',
+      maxPriorityFeePerGas: '0',
+    })
+    expect(check(request)).toMatchObject({ spends: [{ chainId: 1, token, amount: 0n }] })
+  })
+
+  test('needs the vault and the time', () => {
+    for (const request of [toTransaction(), typed({})]) {
+      const verdict = checkPolicy(budgeted, request, rule)
+      expect(verdict).toMatchObject({ allowed: false, rules: [{ rule, reasons: [{ code: 'kind_not_allowed' }] }] })
+    }
+  })
+
+  test('allows no message, and no form that it does not list', () => {
+    expect(reasonsOf({ kind: 'message', content: { message: '0x' } })).toEqual(['kind_not_allowed'])
+    const { spenders: _, ...less } = spend
+    const policy = createPolicy({ ...budgeted, rules: [{ ...less, forms: ['transfer'] }] })
+    for (const request of [toTransaction(), typed({})]) expect(check(request, policy, 0).allowed).toBe(false)
+  })
+
+  test('other rules count nothing', () => {
+    const verdict = check(
+      typed({}),
+      budgeted,
+      budgeted.rules.findIndex(({ kind }) => kind === 'typed-data'),
+    )
+    expect(verdict).toMatchObject({ allowed: true, approvals: 1 })
+    expect(verdict).not.toHaveProperty('spends')
+  })
+})
+
 describe('refuses malformed requests before any rule is checked', () => {
   const open = toPolicy(
     { ...payment, chainIds: 'any', to: 'any' },
-    { kind: 'message', approvals: 1 },
+    { kind: 'message', approvals: 1, approvers: 'any' },
     {
       kind: 'typed-data',
       domains: 'any',
       primaryTypes: 'any',
       approvals: 1,
+      approvers: 'any',
     },
   )
   const { value, ...incomplete } = txMetadata

@@ -16,9 +16,11 @@ import {
   toCanonicalJson,
 } from '@countersign/protocol/core'
 import { compareCanonical } from './canonicalOrder.ts'
+import { isOf } from './countSpends.ts'
 import { matchTransaction } from './matchTransaction.ts'
 import { matchTypedData } from './matchTypedData.ts'
 import type { Policy, PolicyLog, Rule } from './policy.ts'
+import { readSpend, type Spend, type SpendContext } from './readSpend.ts'
 import { isDue } from './schedule.ts'
 
 /** An entropy sample as a proof of time. The source's signature has been verified. */
@@ -42,28 +44,37 @@ export type PolicyVerdict =
       approvals: number
       /** The witnesses that must cosign the log before the signature is released. */
       log: PolicyLog | null
+      /** The amounts to count against the budgets, if a rule of kind `spend` allows the request. */
+      spends?: readonly Spend[]
     }
   | ({ allowed: false } & PolicyRefusal)
 
 /**
  * Whether a policy allows a request, and with how many approvals. A rule must match completely: the one with the index `rule`, and no other
- * is checked, or without `rule` any of them. Malformed requests are refused.
+ * is checked, or without `rule` any of them. Malformed requests are refused. Rules of kind `spend` need `context`. They don't check the budgets:
+ * `countSpends` does.
  *
  * @example
  * const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata })
  * if (verdict.allowed && verdict.approvals > 0) … // see checkApprovals
  */
-export function checkPolicy(policy: Policy, request: PolicyRequest, rule?: number): PolicyVerdict {
+export function checkPolicy(
+  policy: Policy,
+  request: PolicyRequest,
+  rule?: number,
+  context?: SpendContext,
+): PolicyVerdict {
   const read = readRequest(request)
   if (read === undefined) return refuse('request_malformed')
   const reasons = checkSchedule(policy, read)
-  const rules = policy.rules.flatMap((one, index) =>
-    rule === undefined || index === rule ? { rule: index, reasons: matchRule(one, read) } : [],
+  const matches = policy.rules.flatMap((one, index) =>
+    rule === undefined || index === rule ? { rule: index, ...matchRule(policy, one, read, context) } : [],
   )
+  const rules = matches.map(({ rule, reasons }) => ({ rule, reasons }))
   if (rules.length === 0) return refuse('rule_unknown')
-  const [best] = rules
-    .filter((verdict) => verdict.reasons.length === 0)
-    .map(({ rule }) => ({ rule, approvals: (policy.rules[rule] as Rule).approvals }))
+  const [best] = matches
+    .filter((match) => match.reasons.length === 0)
+    .map(({ rule, spends }) => ({ rule, approvals: (policy.rules[rule] as Rule).approvals, ...(spends && { spends }) }))
     .sort((left, right) => left.approvals - right.approvals)
   if (best !== undefined && reasons.length === 0) return { allowed: true, ...best, log: policy.log }
   return { allowed: false, reasons, rules, nearest: findNearest(policy, rules) }
@@ -117,10 +128,25 @@ function checkSchedule({ schedule, time }: Policy, request: PolicyRequest): Requ
   return isDue(schedule, { nonce: txMetadata.nonce, sampleMs: sample.timeMs }) ? [] : ['nonce_not_due']
 }
 
-function matchRule(rule: Rule, request: PolicyRequest): RuleReason[] {
-  if (rule.kind === 'transaction' && request.kind === 'transaction') return matchTransaction(rule, request.txMetadata)
-  if (rule.kind === 'typed-data' && request.kind === 'typed-data') return matchTypedData(rule, request.content)
-  return rule.kind === request.kind && 'any' in kinds[rule.kind] ? [] : [{ code: 'kind_not_allowed' }]
+type Match = { reasons: RuleReason[]; spends?: readonly Spend[] }
+
+const otherKind: Match = { reasons: [{ code: 'kind_not_allowed' }] }
+
+function matchRule(policy: Policy, rule: Rule, request: PolicyRequest, context: SpendContext | undefined): Match {
+  if (rule.kind === 'spend') {
+    if (request.kind === 'message' || context === undefined) return otherKind
+    const read = readSpend(rule, request, context)
+    if ('reasons' in read) return read
+    const isLimited = read.spends.every((spend) => policy.budgets?.some((budget) => isOf(spend, budget)))
+    return isLimited ? { reasons: [], ...read } : { reasons: [{ code: 'asset_without_budget' }] }
+  }
+  if (rule.kind === 'transaction' && request.kind === 'transaction') {
+    return { reasons: matchTransaction(rule, request.txMetadata) }
+  }
+  if (rule.kind === 'typed-data' && request.kind === 'typed-data') {
+    return { reasons: matchTypedData(rule, request.content) }
+  }
+  return rule.kind === request.kind && 'any' in kinds[rule.kind] ? { reasons: [] } : otherKind
 }
 
 /**

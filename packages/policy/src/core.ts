@@ -17,25 +17,35 @@ export {
   type ApprovalsVerdict,
   type CheckApprovalsParameters,
   checkApprovals,
+  MAX_AGENT_APPROVAL_MS,
   MAX_APPROVAL_MS,
   type VerifyEs256,
+  type VerifySignatures,
   verifyEs256,
 } from './checkApprovals.ts'
 export type { PolicyVerdict } from './checkPolicy.ts'
 export { checkPolicy, type PolicyRequest, type TimedSample } from './checkPolicy.ts'
+export { type BudgetChange, type BudgetCounter, type BudgetVerdict, countSpends } from './countSpends.ts'
 export { VaultPolicyError, type VaultPolicyErrorCode } from './errors.ts'
 export type {
+  AgentKey,
   Approver,
   ArgumentRule,
   ArgumentType,
+  Budget,
   DomainRule,
   MessageRule,
+  Passkey,
   Policy,
   PolicyLog,
   Rule,
+  RuleApprovers,
   Schedule,
+  SpendForm,
+  SpendRule,
   TimeSource,
   TransactionRule,
   TypedDataRule,
 } from './policy.ts'
+export { type Spend, type SpendContext, X402_SPENDERS } from './readSpend.ts'
 export { canTellTime, isDue, toDueMs } from './schedule.ts'

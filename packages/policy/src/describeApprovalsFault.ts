@@ -3,8 +3,9 @@ import type { ApprovalsVerdict } from './checkApprovals.ts'
 
 const REASONS: Readonly<Record<ApprovalReason, string>> = {
   approver_unknown: 'the vault has no such approver',
+  approver_not_allowed: 'the rule does not list this approver, or the approver is of another type',
   approval_expired: 'it had expired',
-  approval_too_long: 'it is valid for more than 24 hours',
+  approval_too_long: 'it is valid for too long',
   client_data_malformed: 'the browser’s data is malformed',
   client_data_type: 'it is not a passkey assertion',
   challenge_mismatch: 'it is for another signature',
@@ -16,7 +17,7 @@ const REASONS: Readonly<Record<ApprovalReason, string>> = {
   user_not_verified: 'the passkey did not verify its user',
   authenticator_data_extended: 'the passkey’s data has members that are not allowed in an approval',
   backup_state_impossible: 'the passkey’s backup flags contradict each other',
-  approval_signature_invalid: 'the approver’s passkey did not sign it',
+  approval_signature_invalid: 'the approver’s key did not sign it',
 }
 
 /** Explains in a sentence why approvals are not sufficient. */

@@ -1,5 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { alice, ETHER, full, limited, payment, scheduled, token, tokenTransfer } from '../test/policies.ts'
+import {
+  alice,
+  budgeted,
+  ETHER,
+  full,
+  limited,
+  passkeys,
+  payment,
+  scheduled,
+  spend,
+  token,
+  tokenTransfer,
+} from '../test/policies.ts'
 import { createPolicy } from './assertPolicy.ts'
 import { checkPolicy } from './checkPolicy.ts'
 import { describePolicy } from './describePolicy.ts'
@@ -22,8 +34,8 @@ describe('the summary of a policy', () => {
       'Up to 0.1 of the chain’s coin at a time to any address; messages with two of three passkeys; typed data of any domain with three passkeys',
       toPolicy(
         { ...payment, chainIds: 'any', to: 'any' },
-        { kind: 'message', approvals: 2 },
-        { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 3 },
+        { kind: 'message', approvals: 2, approvers: 'any' },
+        { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 3, approvers: 'any' },
       ),
     ],
     [
@@ -112,10 +124,67 @@ describe('the rules in sentences', () => {
 
   test('quote the author’s texts without invisible or right-to-left characters', () => {
     const name = 'USD\u202e\u200bC\n"end'
-    const policy = toPolicy({ kind: 'typed-data', domains: [{ name }], primaryTypes: 'any', approvals: 1 })
+    const policy = toPolicy({
+      kind: 'typed-data',
+      domains: [{ name }],
+      primaryTypes: 'any',
+      approvals: 1,
+      approvers: 'any',
+    })
     expect(describePolicy(policy).rules).toEqual([
       'Any typed data of the domain named "USD\\u202e\\u200bC\\n\\"end" with one passkey.',
     ])
+  })
+})
+
+describe('a policy with budgets', () => {
+  const { summary, rules, notes } = describePolicy(budgeted)
+  const all = notes.join('\n')
+
+  test('says which payments an agent can approve, and that no session is needed', () => {
+    expect(summary).toContain('payments within the budgets with one agent key')
+    const [sentence] = rules.filter((rule) => rule.includes('within the budgets'))
+    for (const words of [alice, 'coins', 'EIP-3009', 'x402', 'Ethereum', 'with one agent key, without a session']) {
+      expect(sentence).toContain(words)
+    }
+  })
+
+  test('lists each budget with its window, and what it does not promise', () => {
+    expect(all).toContain(`at most 10000000 of the smallest unit of the token ${token} on Ethereum in each day of UTC`)
+    expect(all).toContain(
+      `at most 100000000 of the smallest unit of the token ${token} on Ethereum in the life of the vault`,
+    )
+    expect(all).toContain('at most 0.01 ETH on Ethereum in each hour of UTC')
+    expect(all).toMatch(/limits of two periods can be signed within minutes/)
+  })
+
+  test('warns about a lost passkey if a rule needs all that it lists', () => {
+    expect(all).toContain('no spare passkey')
+    const approvers = [...budgeted.approvers, ...passkeys.map(({ approver }) => approver)].filter(
+      ({ publicKey }, at, list) => list.findIndex((one) => one.publicKey === publicKey) === at,
+    )
+    const people = approvers.flatMap(({ type }, at) => (type === 'passkey' ? at : []))
+    const key = approvers.findIndex(({ type }) => type === 'key')
+    const given = [
+      { ...spend, approvers: [key] },
+      { kind: 'message', approvals: 1, approvers: people },
+    ] as const
+    expect(describePolicy(createPolicy({ ...budgeted, approvers, rules: given })).notes.join()).not.toContain(
+      'no spare',
+    )
+    const one = { kind: 'message', approvals: 1, approvers: people.slice(0, 1) } as const
+    expect(describePolicy(createPolicy({ ...budgeted, approvers, rules: [...given, one] })).notes.join()).toContain(
+      'no spare',
+    )
+  })
+
+  test.each([
+    [[1], false],
+    [[8453], true],
+  ])('warns about data fees that no budget counts: chains %j', (chainIds, isTold) => {
+    const budgets = [{ chainId: chainIds[0] as number, token: null, limit: '1', periodS: 0 }]
+    const words = describePolicy(createPolicy({ ...budgeted, budgets, rules: [{ ...spend, chainIds }] })).notes.join()
+    expect(words.includes('data fee, which no budget counts')).toBe(isTold)
   })
 })
 
@@ -207,7 +276,12 @@ describe('the reasons of a refusal', () => {
       { to: token, data: `0xa9059cbb${'00'.repeat(64)}` },
       ['Word 1 of the call is not one of the allowed values.'],
     ],
-    ['the kind', toPolicy({ kind: 'message', approvals: 1 }), {}, ['The rule is for another kind of signature.']],
+    [
+      'the kind',
+      toPolicy({ kind: 'message', approvals: 1, approvers: 'any' }),
+      {},
+      ['The rule is for another kind of signature.'],
+    ],
     ['the schedule', scheduled, {}, ['The vault has a schedule, but the request has no sample for the time.']],
     [
       'a request that cannot be read',

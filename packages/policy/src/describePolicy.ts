@@ -1,12 +1,23 @@
-import { kinds, nameChain, toCanonicalJson } from '@countersign/protocol/core'
+import { kinds, nameChain, nameCoin, toCanonicalJson, toCoins } from '@countersign/protocol/core'
 import { mayTakeDataFee } from './chains.ts'
-import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from './policy.ts'
+import type {
+  Approver,
+  ArgumentRule,
+  Budget,
+  DomainRule,
+  Policy,
+  Rule,
+  SpendForm,
+  SpendRule,
+  TransactionRule,
+  TypedDataRule,
+} from './policy.ts'
 import {
   isUnlimited,
+  toApprovals,
   toCapAmount,
   toCount,
   toEnumeration,
-  toPasskeys,
   toPeriod,
   toQuoted,
   toShare,
@@ -34,19 +45,20 @@ export type PolicyWords = {
 export function describePolicy(policy: Policy): PolicyWords {
   return {
     summary: summarize(policy),
-    rules: policy.rules.map((rule) => describeRule(rule, policy.approvers.length)),
+    rules: policy.rules.map((rule) => describeRule(rule, policy)),
     notes: describeNotes(policy),
   }
 }
 
 /** Sorted by the number of approvals. */
-function summarize({ approvers, rules, schedule }: Policy): string {
+function summarize(policy: Policy): string {
+  const { rules, schedule } = policy
   const sorted = rules.toSorted((left, right) => left.approvals - right.approvals)
   // Without duplicates: a policy can have more than a hundred rules, and a page may show a hundred policies.
   const shapes = sorted.map(toShape)
   const parts = sorted.map((rule, index) => {
     const isMore = sorted.slice(0, index).some((before, at) => shapes[at] === shapes[index] && isMoreThan(before, rule))
-    return toSummary(rule, isMore) + toApproval(rule, approvers.length)
+    return toSummary(rule, isMore) + toApproval(rule, policy)
   })
   const rate =
     schedule === undefined ? [] : [`${toCount(schedule.count, 'transaction')} each ${toPeriod(schedule.everyS)}`]
@@ -73,6 +85,7 @@ function toSummary(rule: Rule, isMore: boolean): string {
       ? 'typed data of any domain'
       : `typed data of ${toCount(rule.domains.length, 'domain')}`
   }
+  if (rule.kind === 'spend') return 'payments within the budgets'
   if (rule.kind !== 'transaction') return kinds[rule.kind].any
   if (isMore) return isUnlimited(rule.maxValueWei) ? 'more' : toAmount(rule)
   if (describeTransfer(rule) !== undefined)
@@ -82,8 +95,10 @@ function toSummary(rule: Rule, isMore: boolean): string {
   return `${toAmount(rule)} to ${to}${calls}`
 }
 
-function describeRule(rule: Rule, approvers: number): string {
-  const approval = toApproval(rule, approvers) || ' without approval'
+function describeRule(rule: Rule, policy: Policy): string {
+  const approval = toApproval(rule, policy) || ' without approval'
+  if (rule.kind === 'spend')
+    return toSentence(`${describeSpend(rule)}${approval}${rule.session ? '' : ', without a session'}`)
   if (rule.kind !== 'transaction') {
     const what = rule.kind === 'typed-data' ? describeTypedData(rule) : `any ${kinds[rule.kind].any}`
     return toSentence(what + approval)
@@ -148,13 +163,45 @@ function describeDomain({ name, version, chainId, verifyingContract }: DomainRul
   return `the domain ${parts.join(' ')}`
 }
 
-function toApproval({ approvals }: Rule, approvers: number): string {
-  return approvals === 0 ? '' : ` with ${toPasskeys(approvals, approvers)}`
+function toApproval(rule: Rule, policy: Policy): string {
+  return rule.approvals === 0 ? '' : ` with ${toApprovals(rule, policy)}`
+}
+
+const formNames: { [Form in SpendForm]: string } = {
+  coin: 'coins',
+  transfer: 'token transfers',
+  eip3009: 'authorized token transfers (EIP-3009)',
+  'x402-permit2': 'x402 permits (Permit2)',
+}
+
+function describeSpend({ forms, payees, chainIds, spenders = [] }: SpendRule): string {
+  const what = toEnumeration(
+    forms.map((form) => formNames[form]),
+    'or',
+  )
+  const by = spenders.length === 0 ? '' : ` used by ${toEnumeration(spenders, 'or')}`
+  const where = toEnumeration(chainIds.map(nameChain), 'or')
+  return `payments of ${what}${by} to ${toAddresses(payees)} on ${where}, within the budgets,`
+}
+
+function describeBudget({ chainId, token, limit, periodS }: Budget): string {
+  const amount =
+    token === null ? `${toCoins(limit)} ${nameCoin(chainId)}` : `${limit} of the smallest unit of the token ${token}`
+  const period = periodS === 0 ? 'in the life of the vault' : `in each ${toPeriod(periodS)} of UTC`
+  return `Budget: at most ${amount} on ${nameChain(chainId)} ${period}.`
 }
 
 /** Shown before a vault is created, because the rules can't change afterwards. */
-function describeNotes({ approvers, log, rules, schedule, time }: Policy): string[] {
+function describeNotes({ approvers: all, budgets = [], log, rules, schedule, time }: Policy): string[] {
+  const approvers = all.filter((approver) => approver.type === 'passkey')
   const notes = ['These rules can never change. Different rules make a different vault with another address.']
+  notes.push(...budgets.map(describeBudget))
+  if (budgets.length > 0) {
+    notes.push(
+      'Budgets count what is signed, used or not. When a period ends, the limits of two periods can be signed within minutes.',
+      'The operator can make a budget smaller or end it, never larger. Budgets count only payments under rules that name them.',
+    )
+  }
   const isFree = rules.some((rule) => rule.kind === 'transaction' && rule.approvals === 0)
   if (schedule !== undefined && time !== undefined) {
     const start = toIsoDate(schedule.startsAtMs)
@@ -167,6 +214,8 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
   } else if (isFree) notes.push('A limit for each payment does not limit the total.')
   if (rules.some(hasFeeBesideLimit))
     notes.push('A fee limit covers only gas. Some rollups also charge a data fee, which no rule can limit.')
+  if (rules.some(hasFeeBesideBudget))
+    notes.push('Budgets count only the fee for gas. Some rollups also charge a data fee, which no budget counts.')
   if (rules.some(hasFreeArguments))
     notes.push('A call may move any amount of a token unless the rule limits a word of it.')
   if (log !== null) {
@@ -180,16 +229,27 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
     notes.push(
       `The page at ${domains} shows what a passkey approves, and you must trust its owner to show it correctly. If the domain is lost, its passkeys are lost too.`,
     )
-    const most = Math.max(...rules.map(({ approvals }) => approvals))
-    if (most === approvers.length) notes.push('There is no spare passkey: one that is lost cannot be replaced.')
+    if (rules.some((rule) => needsAllPasskeys(rule, all)))
+      notes.push('There is no spare passkey: one that is lost cannot be replaced.')
   }
   return notes
+}
+
+/** Whether a rule needs every passkey that it lists. Agents need no spare: a rule with passkeys can move the funds. */
+function needsAllPasskeys({ kind, approvals, approvers }: Rule, all: readonly Approver[]): boolean {
+  return kind !== 'spend' && approvals === (approvers === 'any' ? all : approvers).length
 }
 
 /** Whether a rule limits the fee on a chain that may charge more than this limit. */
 function hasFeeBesideLimit(rule: Rule): boolean {
   if (rule.kind !== 'transaction' || isUnlimited(rule.maxFeeWei)) return false
   return rule.chainIds === 'any' || rule.chainIds.some(mayTakeDataFee)
+}
+
+/** Whether payments on a chain may cost more than the budgets count. */
+function hasFeeBesideBudget(rule: Rule): boolean {
+  if (rule.kind !== 'spend' || !rule.chainIds.some(mayTakeDataFee)) return false
+  return rule.forms.includes('coin') || rule.forms.includes('transfer')
 }
 
 function hasFreeArguments(rule: Rule): boolean {

@@ -1,7 +1,7 @@
 import { nameChain, type RequestReason, type RuleReason } from '@countersign/protocol/core'
 import type { PolicyVerdict } from './checkPolicy.ts'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
-import { toCapAmount, toPasskeys } from './policyWords.ts'
+import { toApprovals, toCapAmount } from './policyWords.ts'
 
 /** Explains in sentences why a policy doesn't allow a request: reasons about the whole request first, then those of the nearest rule. */
 export function describeRefusal(policy: Policy, verdict: PolicyVerdict & { allowed: false }): string[] {
@@ -59,11 +59,21 @@ function describeRuleReason(policy: Policy, rule: Rule, reason: RuleReason): str
       return 'Typed data with a salt in its domain is never allowed.'
     case 'primary_type_not_allowed':
       return 'The type of the typed data is not on the list.'
+    case 'form_not_allowed':
+      return 'It is not a payment in a form that the rule allows.'
+    case 'payer_not_vault':
+      return 'The vault is not the payer.'
+    case 'spender_not_allowed':
+      return 'The contract that would use the permit is not on the list.'
+    case 'validity_not_allowed':
+      return 'The authorization must be valid now and end within an hour.'
+    case 'asset_without_budget':
+      return 'The vault has no budget for this coin or token.'
   }
 }
 
 function describeChains(rule: Rule): string {
-  const chainIds = rule.kind === 'transaction' && rule.chainIds !== 'any' ? rule.chainIds : []
+  const chainIds = 'chainIds' in rule && rule.chainIds !== 'any' ? rule.chainIds : []
   return chainIds.map(nameChain).join(' or ')
 }
 
@@ -73,6 +83,6 @@ function describeCap(policy: Policy, rule: Rule, cap: 'maxValueWei' | 'maxFeeWei
 }
 
 /** The limit belongs to one rule. Another rule may allow more with more approvals. */
-function withApproval({ approvers }: Policy, { approvals }: Rule): string {
-  return approvals === 0 ? '' : ` with ${toPasskeys(approvals, approvers.length)}`
+function withApproval(policy: Policy, rule: Rule): string {
+  return rule.approvals === 0 ? '' : ` with ${toApprovals(rule, policy)}`
 }

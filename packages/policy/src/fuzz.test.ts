@@ -4,8 +4,9 @@ import { checkRandomPolicies } from '../fuzz/randomPolicies.ts'
 
 // `npm run fuzz:policy` runs 100,000.
 test('random policies allow the same as a second evaluator, and are rejected with one fault', () => {
-  const { free, approved, refused } = checkRandomPolicies({ runs: 1_000, seed: 2 })
+  const { free, approved, refused, counted } = checkRandomPolicies({ runs: 1_000, seed: 2 })
   expect(Math.min(free, approved, refused)).toBeGreaterThan(100)
+  expect(counted).toBeGreaterThan(20)
 })
 
 // `npm run fuzz:policy` runs 10,000.

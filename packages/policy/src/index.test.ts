@@ -4,9 +4,11 @@ import * as policy from './index.ts'
 test('exports', () => {
   expect(Object.keys(policy).sort()).toMatchInlineSnapshot(`
     [
+      "MAX_AGENT_APPROVAL_MS",
       "MAX_APPROVAL_MS",
       "MAX_POLICY_BYTES",
       "VaultPolicyError",
+      "X402_SPENDERS",
       "assertApprovals",
       "assertPolicy",
       "assertPolicyForm",
@@ -14,6 +16,7 @@ test('exports', () => {
       "canTellTime",
       "checkApprovals",
       "checkPolicy",
+      "countSpends",
       "createPolicy",
       "describeApprovalsFault",
       "describePolicy",

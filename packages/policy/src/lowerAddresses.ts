@@ -21,11 +21,17 @@ const lowerArgument: Change = (value, path) =>
 const lowerRule: Change = (value, path) =>
   [
     inMember('to', inItems(lowerAddress)),
+    inMember('payees', inItems(lowerAddress)),
+    inMember('spenders', inItems(lowerAddress)),
     inMember('arguments', inItems(lowerArgument)),
     inMember('domains', inItems(inMember('verifyingContract', lowerAddress))),
   ].reduce((rule, change) => change(rule, path), value)
 
-const lowerPolicy = inMember('rules', inItems(lowerRule))
+const lowerPolicy: Change = (value, path) =>
+  inMember('rules', inItems(lowerRule))(
+    inMember('budgets', inItems(inMember('token', lowerAddress)))(value, path),
+    path,
+  )
 
 function inMember(name: string, change: Change): Change {
   return (value, path) => {

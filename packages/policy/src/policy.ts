@@ -9,7 +9,8 @@ import type { EntropySetting, Hex, UnlimitedKind } from '@countersign/protocol/c
 export type TimeSource = Exclude<EntropySetting, { kind: 'unsigned' }>
 
 /** A passkey: a discoverable WebAuthn credential of ES256. */
-export type Approver = {
+export type Passkey = {
+  type: 'passkey'
   /** 65 bytes: the uncompressed point of P-256. */
   publicKey: string
   /** The credential's domain. */
@@ -18,11 +19,22 @@ export type Approver = {
   origins: readonly string[]
 }
 
+/** The Ed25519 key of a program: 32 bytes of hex. It approves only `spend` rules. */
+export type AgentKey = { type: 'key'; publicKey: string }
+
+export type Approver = Passkey | AgentKey
+
+/** At most `limit` of an asset per window. `token` null is the chain's coin; `periodS` 0 is the vault's life. */
+export type Budget = { chainId: number; token: Hex | null; limit: string; periodS: number }
+
 /** Nonce `n` can be signed from `startsAtMs + floor(n / count) · everyS · 1000` on. */
 export type Schedule = { startsAtMs: number; everyS: number; count: number }
 
-/** At least `quorum` of these witnesses (Ed25519 keys, 32 bytes of hex) must have cosigned the log. */
-export type PolicyLog = { witnesses: readonly string[]; quorum: number }
+/** At least `quorum` of these witnesses (Ed25519 keys, 32 bytes of hex) must have cosigned the log. Budgets live in the log `origin`. */
+export type PolicyLog = { origin?: string | undefined; witnesses: readonly string[]; quorum: number }
+
+/** The indexes of the approvers who count for a rule. `"any"` is every approver of a policy without budgets. */
+export type RuleApprovers = 'any' | readonly number[]
 
 export type ArgumentType = 'address' | 'bool' | 'bytes32' | `uint${number}`
 
@@ -50,10 +62,13 @@ export type TransactionRule = {
   words?: number | undefined
   arguments?: readonly ArgumentRule[] | undefined
   approvals: number
+  approvers: RuleApprovers
 }
 
 /** For any content of its kind. */
-type UnlimitedRule = { [Kind in UnlimitedKind]: { kind: Kind; approvals: number } }[UnlimitedKind]
+type UnlimitedRule = {
+  [Kind in UnlimitedKind]: { kind: Kind; approvals: number; approvers: RuleApprovers }
+}[UnlimitedKind]
 
 export type MessageRule = Extract<UnlimitedRule, { kind: 'message' }>
 
@@ -70,9 +85,27 @@ export type TypedDataRule = {
   domains: 'any' | readonly DomainRule[]
   primaryTypes: 'any' | readonly string[]
   approvals: number
+  approvers: RuleApprovers
 }
 
-export type Rule = TransactionRule | TypedDataRule | UnlimitedRule
+/** The requests that pay exactly one amount that can be read from them. `spec/policy-v1.md` has the table. */
+export type SpendForm = 'coin' | 'transfer' | 'eip3009' | 'x402-permit2'
+
+/** Payments that are counted against budgets. */
+export type SpendRule = {
+  kind: 'spend'
+  chainIds: readonly number[]
+  payees: 'any' | readonly Hex[]
+  forms: readonly SpendForm[]
+  /** The contracts that may use a Permit2 permit, only with `x402-permit2`. */
+  spenders?: readonly Hex[] | undefined
+  approvals: number
+  approvers: readonly number[]
+  /** False if the approvals suffice, without a session of the owner. */
+  session: boolean
+}
+
+export type Rule = TransactionRule | TypedDataRule | UnlimitedRule | SpendRule
 
 export type Policy = {
   version: 1
@@ -81,5 +114,7 @@ export type Policy = {
   log: PolicyLog | null
   approvers: readonly Approver[]
   schedule?: Schedule | undefined
+  /** Not with a schedule. Needs `log` with its origin. */
+  budgets?: readonly Budget[] | undefined
   rules: readonly Rule[]
 }

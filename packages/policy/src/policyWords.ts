@@ -1,5 +1,5 @@
 import { nameCoin, toCoins, UNKNOWN_COIN } from '@countersign/protocol/core'
-import type { TransactionRule } from './policy.ts'
+import type { Policy, Rule, TransactionRule } from './policy.ts'
 
 /* Parts of sentences about a policy. Texts by its author are quoted in ASCII, without invisible or right-to-left characters. */
 
@@ -60,10 +60,13 @@ export function toShare(count: number, of: number, one: string, many?: string): 
   return `${NUMBERS[count] ?? count} of ${toCount(of, one, many)}`
 }
 
-/** "one passkey", "two of three passkeys". */
-export function toPasskeys(approvals: number, approvers: number): string {
-  const isPlain = approvals === approvers || approvals === 1
-  return isPlain ? toCount(approvals, 'passkey') : toShare(approvals, approvers, 'passkey')
+/** "one passkey", "two of three passkeys", "one agent key". */
+export function toApprovals({ approvals, approvers: indexes }: Rule, { approvers: all }: Policy): string {
+  const approvers = indexes === 'any' ? all : indexes.map((index) => all[index])
+  const types = new Set(approvers.map((approver) => approver?.type))
+  const name = types.size > 1 ? 'approver' : types.has('key') ? 'agent key' : 'passkey'
+  const isPlain = approvals === approvers.length || approvals === 1
+  return isPlain ? toCount(approvals, name) : toShare(approvals, approvers.length, name)
 }
 
 /** "day", "3 hours", "90 seconds". */

@@ -1,20 +1,21 @@
 import {
-  type Approval,
   type ApprovalKind,
   computeApprovalChallenge,
   concatBytes,
   fromHex,
   type Hex,
+  type PasskeyApproval,
   toHex,
 } from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import type { Approver } from '../src/policy.ts'
+import type { Passkey as PasskeyApprover } from '../src/policy.ts'
 
-/** The request to an authenticator. */
-type ApprovalRequest = {
+/** The request to an authenticator, or to an agent. */
+export type ApprovalRequest = {
   vaultAddress: Hex
   policyHash: Uint8Array
+  rule: number
   kind: ApprovalKind
   digest: Uint8Array
   expiresMs: number
@@ -33,8 +34,8 @@ export type AssertionChanges = {
 }
 
 export type Passkey = {
-  approver: Approver
-  approve(request: ApprovalRequest, approver: number, changes?: AssertionChanges): Approval
+  approver: PasskeyApprover
+  approve(request: ApprovalRequest, approver: number, changes?: AssertionChanges): PasskeyApproval
 }
 
 /** User present and verified, backed up. */
@@ -51,7 +52,7 @@ export function createPasskey(parameters: { seed: number; rpId: string; sign?: S
   const secretKey = sha256(new TextEncoder().encode(String(seed)))
   const origin = `https://${rpId}`
   return {
-    approver: { publicKey: toHex(p256.getPublicKey(secretKey, false)), rpId, origins: [origin] },
+    approver: { type: 'passkey', publicKey: toHex(p256.getPublicKey(secretKey, false)), rpId, origins: [origin] },
     approve({ vaultAddress, expiresMs, ...request }, approver, changes = {}) {
       const challenge = computeApprovalChallenge({
         ...request,

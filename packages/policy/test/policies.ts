@@ -1,7 +1,9 @@
 import { type Hex, quicknet, toHex } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { createPolicy } from '../src/assertPolicy.ts'
-import type { Policy, TimeSource, TransactionRule } from '../src/policy.ts'
+import type { Policy, SpendRule, TimeSource, TransactionRule } from '../src/policy.ts'
+import { X402_SPENDERS } from '../src/readSpend.ts'
+import { createAgent } from './agentKey.ts'
 import { createPasskey, type Passkey } from './passkey.ts'
 
 /* One test policy of each usual shape. */
@@ -29,6 +31,7 @@ export const payment: TransactionRule = {
   maxValueWei: String(ETHER / 10n),
   maxFeeWei: String(ETHER / 100n),
   approvals: 0,
+  approvers: 'any',
 }
 
 /** ERC-20 `transfer(address,uint256)` to two people, at most 500 of six decimals. */
@@ -45,6 +48,7 @@ export const tokenTransfer: TransactionRule = {
     { at: 1, type: 'uint256', max: '500000000' },
   ],
   approvals: 0,
+  approvers: 'any',
 }
 
 const approvers = passkeys.map(({ approver }) => approver)
@@ -66,14 +70,15 @@ export const full: Policy = createPolicy({
     payment,
     tokenTransfer,
     { ...payment, chainIds: 'any', to: 'any', maxValueWei: String(5n * ETHER), approvals: 2 },
-    { kind: 'message', approvals: 1 },
+    { kind: 'message', approvals: 1, approvers: 'any' },
     {
       kind: 'typed-data',
       domains: [{ name: 'Permits', version: '1', chainId: 1, verifyingContract: token }, { name: 'Mail' }],
       primaryTypes: ['Mail', 'Permit'],
       approvals: 1,
+      approvers: 'any',
     },
-    { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 3 },
+    { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 3, approvers: 'any' },
   ],
 })
 
@@ -85,4 +90,36 @@ export const scheduled: Policy = createPolicy({
   approvers: approvers.slice(0, 1),
   schedule: { startsAtMs: Date.UTC(2027, 0, 1), everyS: 86_400, count: 10 },
   rules: [payment, { ...payment, to: 'any', approvals: 1 }],
+})
+
+export const agent = createAgent(9)
+
+/** Payments that an agent approves. Its approvers are those of `budgeted` as written here, where it is the second. */
+export const spend: SpendRule = {
+  kind: 'spend',
+  chainIds: [1],
+  payees: [alice, bob],
+  forms: ['coin', 'eip3009', 'transfer', 'x402-permit2'],
+  spenders: X402_SPENDERS as Hex[],
+  approvals: 1,
+  approvers: [1],
+  session: false,
+}
+
+/** An agent with ten of a token per day and a hundred in all, and a passkey for everything else. */
+export const budgeted: Policy = createPolicy({
+  version: 1,
+  log: { origin: 'log.vault.example/1', witnesses: [1, 2, 3].map(toKey), quorum: 2 },
+  approvers: [...approvers.slice(0, 1), agent.approver],
+  budgets: [
+    { chainId: 1, token, limit: '10000000', periodS: 86_400 },
+    { chainId: 1, token, limit: '100000000', periodS: 0 },
+    { chainId: 1, token: null, limit: String(ETHER / 100n), periodS: 3_600 },
+  ],
+  rules: [
+    spend,
+    { ...payment, to: 'any', approvals: 1, approvers: [0] },
+    { kind: 'message', approvals: 1, approvers: [0] },
+    { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 1, approvers: [0] },
+  ],
 })

@@ -3,11 +3,25 @@
 // `src/limitVectors.test.ts` compares the file with this script, and the code with the file.
 
 import { writeFileSync } from 'node:fs'
-import { ServiceError, toCanonicalJson, toHex, toPrefixedHex } from '@countersign/protocol'
+import { ServiceError, toCanonicalJson, toHex, toPrefixedHex, verifyEd25519 } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { checkApprovals, hashPolicy, parsePolicy, verifyEs256 } from '../src/index.ts'
-import { beacon, full, limited, passkeys, satellite, scheduled } from '../test/policies.ts'
+import { createAgent } from '../test/agentKey.ts'
+import { createPasskey } from '../test/passkey.ts'
+import {
+  agent,
+  alice,
+  beacon,
+  budgeted,
+  full,
+  limited,
+  passkeys,
+  payment,
+  satellite,
+  scheduled,
+  spend,
+} from '../test/policies.ts'
 
 const sample = (name: string) => sha256(new TextEncoder().encode(name))
 const toKeys = (count: number) =>
@@ -73,7 +87,137 @@ function createPolicies() {
     ['a beacon in time', timed(beacon)],
     ['a beacon in time whose key is no point', timed({ ...beacon, key: '00'.repeat(96) })],
     ['a source in time that does not sign', timed({ kind: 'unsigned' })],
+    ...createBudgeted(),
   ] satisfies [string, object][]
+}
+
+/** Policies with budgets, and those that they forbid. In canonical order, unless a name says otherwise. */
+function createBudgeted(): [string, object][] {
+  const [passkeyAt, agentAt] = ['passkey', 'key'].map((type) =>
+    budgeted.approvers.findIndex((one) => one.type === type),
+  )
+  const sort = <Item>(items: readonly Item[]) =>
+    items.toSorted((left, right) => Buffer.compare(toCanonicalJson(left), toCanonicalJson(right)))
+  const change = (changes: object) => ({ ...budgeted, ...changes })
+  const withoutMember = (value: object, name: string) =>
+    Object.fromEntries(Object.entries(value).filter(([member]) => member !== name))
+  const agents = (count: number) => Array.from({ length: count }, (_, index) => createAgent(index).approver)
+  const people = (count: number) =>
+    Array.from({ length: count }, (_, index) => createPasskey({ seed: index, rpId: 'a.example' }).approver)
+  /** Each for messages: for the smallest sets of seven passkeys, with every number of approvals. */
+  const withRules = (count: number) => {
+    const sets = Array.from({ length: 127 }, (_, bits) => [0, 1, 2, 3, 4, 5, 6].filter((at) => ((bits + 1) >> at) & 1))
+    const rules = sets.flatMap((approvers) =>
+      approvers.map((_, index) => ({ kind: 'message', approvals: index + 1, approvers })),
+    )
+    const smallest = rules.toSorted((left, right) => left.approvers.length - right.approvers.length).slice(0, count)
+    return { ...limited, approvers: sort(people(7)), rules: sort(smallest) }
+  }
+  const byAgent = { ...spend, approvers: [agentAt] }
+  const spends = (changes: object, policy: object = {}) => change({ ...policy, rules: [{ ...byAgent, ...changes }] })
+  const withRule = (rule: object) => change({ rules: sort([byAgent, rule]) })
+  const [coin, other] = [
+    { chainId: 1, token: null, limit: '5', periodS: 0 },
+    { chainId: 1, token: alice },
+  ]
+  const budgets = (...given: object[]) => change({ budgets: sort([coin, ...given]) })
+  const many = (count: number) =>
+    Array.from({ length: count - 1 }, (_, index) => ({ ...other, limit: '5', periodS: 3_600 + index }))
+  const message = { kind: 'message', approvals: 1, approvers: [passkeyAt] }
+  const withoutSpenders = withoutMember(byAgent, 'spenders')
+  const { origin: _, ...log } = budgeted.log ?? {}
+  return [
+    ['32 passkeys', { ...limited, approvers: sort(people(32)) }],
+    ['33 passkeys', { ...limited, approvers: sort(people(33)) }],
+    ['32 approvers with budgets', spends({ approvers: [0] }, { approvers: sort(agents(32)) })],
+    ['33 approvers with budgets', spends({ approvers: [0] }, { approvers: sort(agents(33)) })],
+    ['8 budgets', budgets(...many(8))],
+    ['9 budgets', budgets(...many(9))],
+    ['no budgets in the list', change({ budgets: [] })],
+    ['budgets out of order', change({ budgets: budgeted.budgets?.toReversed() })],
+    ['two budgets of one asset and period', budgets({ ...coin, limit: '6' })],
+    ['two budgets of one asset', budgets({ ...coin, periodS: 3_600 })],
+    ...[1, 3_599, 3_600, 31_536_000, 31_536_001].map((periodS): [string, object] => [
+      `a period of ${periodS} seconds`,
+      budgets({ ...coin, periodS }),
+    ]),
+    ['a limit of 0', change({ budgets: [{ ...coin, limit: '0' }] })],
+    ['a limit of 2^256 - 1', change({ budgets: [{ ...coin, limit: String(2n ** 256n - 1n) }] })],
+    ['a limit of 2^256', change({ budgets: [{ ...coin, limit: String(2n ** 256n) }] })],
+    ['a limit in hex', change({ budgets: [{ ...coin, limit: '0x5' }] })],
+    ['a budget without a token', change({ budgets: [withoutMember(coin, 'token')] })],
+    ['a budget of a token in upper case', budgets({ ...other, token: `0x${'AB'.repeat(20)}`, limit: '5', periodS: 0 })],
+    ['a budget of chain 0', budgets({ ...coin, chainId: 0 })],
+    ['coins without their budget', change({ budgets: [{ ...other, limit: '5', periodS: 0 }] })],
+    ['coins on a chain without their budget', spends({ chainIds: [1, 10] })],
+    [
+      'EIP-3009 without a budget for coins',
+      change({
+        budgets: [{ ...other, limit: '5', periodS: 0 }],
+        rules: [{ ...withoutSpenders, forms: ['eip3009'] }],
+      }),
+    ],
+    ['budgets without a rule that spends', change({ rules: [message] })],
+    ['budgets without a log', change({ log: null })],
+    ['budgets without an origin', change({ log })],
+    ['an origin with a space', change({ log: { ...log, origin: 'log example' } })],
+    ['an origin of 256 bytes', change({ log: { ...log, origin: 'a'.repeat(256) } })],
+    ['an origin without budgets', { ...limited, log: budgeted.log }],
+    ['budgets and a schedule', { ...scheduled, log: budgeted.log, budgets: [coin] }],
+    ['a rule that spends without budgets', { ...limited, rules: [{ ...spend, approvers: [0] }] }],
+    ['an agent key without budgets', { ...limited, approvers: sort([...limited.approvers, agent.approver]) }],
+    [
+      'an agent key that is no point',
+      spends({ approvers: [0] }, { approvers: [{ type: 'key', publicKey: '02'.padEnd(64, '0') }] }),
+    ],
+    [
+      'an agent key of small order',
+      spends({ approvers: [0] }, { approvers: [{ type: 'key', publicKey: '01'.padEnd(64, '0') }] }),
+    ],
+    [
+      'an agent key with a domain',
+      spends({ approvers: [0] }, { approvers: [{ ...agent.approver, rpId: 'vault.example' }] }),
+    ],
+    [
+      'a passkey as an agent key',
+      spends({ approvers: [0] }, { approvers: [{ ...limited.approvers[0], type: 'key' }] }),
+    ],
+    [
+      'an approver without a type',
+      { ...limited, approvers: limited.approvers.map((one) => withoutMember(one, 'type')) },
+    ],
+    ['another rule by a passkey', withRule(message)],
+    ['another rule by "any"', withRule({ ...message, approvers: 'any' })],
+    ['another rule by an agent', withRule({ ...message, approvers: [agentAt] })],
+    ['another rule by an agent and a passkey', withRule({ ...message, approvers: [0, 1] })],
+    ['another rule without approval', withRule({ ...payment, approvers: [passkeyAt], approvals: 0 })],
+    ['another rule with more approvals than it lists', withRule({ ...message, approvals: 2 })],
+    ['a rule that spends by "any"', spends({ approvers: 'any' })],
+    ['a rule that spends on any chain', spends({ chainIds: 'any' })],
+    ['a rule that spends without approvals and without a session', spends({ approvals: 0 })],
+    ['a rule that spends with only a session', spends({ approvals: 0, session: true })],
+    ['a rule that spends with a session and no approvers', spends({ approvals: 0, session: true, approvers: [] })],
+    ['a rule that spends by no approvers, with approval', spends({ approvers: [] })],
+    ['a rule that spends by an approver that does not exist', spends({ approvers: [2] })],
+    ['a rule that spends by one approver twice', spends({ approvers: [agentAt, agentAt] })],
+    ['approvers in the order of numbers', spends({ approvers: [2, 10] }, { approvers: sort(agents(11)) })],
+    ['approvers in the order of bytes', spends({ approvers: [10, 2] }, { approvers: sort(agents(11)) })],
+    ['a rule that spends with more approvals than approvers', spends({ approvals: 2 })],
+    ['a rule that spends without a session member', change({ rules: [withoutMember(byAgent, 'session')] })],
+    ['a rule that spends with a cap', spends({ maxValueWei: '1' })],
+    ['no forms', spends({ forms: [] })],
+    ['an unknown form', spends({ forms: ['permit'] })],
+    ['forms out of order', spends({ forms: ['transfer', 'coin', 'x402-permit2'] })],
+    ['no payees', spends({ payees: [] })],
+    ['any payee', spends({ payees: 'any' })],
+    ['Permit2 without spenders', change({ rules: [withoutSpenders] })],
+    ['Permit2 with an empty list of spenders', spends({ spenders: [] })],
+    ['spenders without Permit2', spends({ forms: ['coin'] })],
+    ['another spender, and payees', spends({ spenders: [alice] })],
+    ['another spender, and any payee', spends({ spenders: [alice], payees: 'any' })],
+    ['255 rules', withRules(255)],
+    ['256 rules', withRules(256)],
+  ]
 }
 
 const nowMs = Date.UTC(2027, 0, 1)
@@ -82,7 +226,7 @@ const nowMs = Date.UTC(2027, 0, 1)
 function createClientData() {
   const digest = sample('digest 0')
   const vaultAddress = toPrefixedHex(sample('vault').subarray(0, 20))
-  const request = { vaultAddress, policyHash: hashPolicy(full), kind: 'transaction', digest } as const
+  const request = { vaultAddress, policyHash: hashPolicy(full), rule: 0, kind: 'transaction', digest } as const
   const passkey = passkeys.find(({ approver }) => approver.publicKey === full.approvers[0]?.publicKey)
   const members: [string, string][] = [
     ['a further member', '"more":1'],
@@ -108,8 +252,8 @@ function createClientData() {
   ]
   return changes.map(([name, clientDataText]) => {
     const approvals = [passkey?.approve({ ...request, expiresMs: nowMs + 3_600_000 }, 0, { clientDataText })]
-    const parameters = { vaultAddress, kind: request.kind, nowMs, required: 1, approvals }
-    const verdict = checkApprovals({ verifyEs256 }, { ...parameters, policy: full, digest })
+    const parameters = { vaultAddress, rule: request.rule, kind: request.kind, nowMs, required: 1, approvals }
+    const verdict = checkApprovals({ verifyEs256, verifyEd25519 }, { ...parameters, policy: full, digest })
     return { name, ...parameters, digest: toPrefixedHex(digest), reason: verdict.valid ? null : verdict.reason }
   })
 }

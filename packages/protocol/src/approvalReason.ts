@@ -30,8 +30,10 @@ export type AuthenticatorDataReason = Infer<typeof authenticatorDataReason>
 export const approvalReason = either(
   literal(
     'approver_unknown',
+    /** The rule doesn't list this approver, or the approval is of another type than the approver. */
+    'approver_not_allowed',
     'approval_expired',
-    /** Expires more than 24 hours from now. */
+    /** Expires more than 24 hours from now, or 10 minutes for the key of a program. */
     'approval_too_long',
     /** Not ECDSA in DER, or not this approver's signature of these bytes. */
     'approval_signature_invalid',

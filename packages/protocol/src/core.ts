@@ -1,6 +1,13 @@
 /* The entry point for the enclave. It excludes the HTTP interface, the contract and the webhooks. */
 
-export { type Approval, AUTHENTICATOR_DATA_BYTES, approvals, MAX_CLIENT_DATA_BYTES } from './approval.ts'
+export {
+  type Approval,
+  AUTHENTICATOR_DATA_BYTES,
+  approvals,
+  type KeyApproval,
+  MAX_CLIENT_DATA_BYTES,
+  type PasskeyApproval,
+} from './approval.ts'
 export type { ApprovalReason, AuthenticatorDataReason, ClientDataReason } from './approvalReason.ts'
 export {
   type Authorization,
@@ -172,6 +179,7 @@ export {
   type EntropySetting,
   isEntropyForm,
   isEntropySetting,
+  isOrigin,
   type LogSetting,
   MAX_WITNESSES,
   toEnclaveVersion,
@@ -202,5 +210,11 @@ export {
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
 export { hashTypedData, type TypedData } from './typedData.ts'
 export type { TypedDataMember } from './typedDataTypes.ts'
-export { computeApprovalChallenge, toVaultKeyIdInfo, toVaultKeyInfo } from './vault.ts'
+export {
+  type ApprovedRequest,
+  computeApprovalChallenge,
+  toAgentApprovalBytes,
+  toVaultKeyIdInfo,
+  toVaultKeyInfo,
+} from './vault.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'

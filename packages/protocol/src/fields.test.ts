@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
-import { toField, toU32be, toU64be } from './fields.ts'
+import { toField, toU8, toU32be, toU64be } from './fields.ts'
 import { toHex } from './hex.ts'
 
 describe('fields of a preimage', () => {
@@ -22,12 +22,15 @@ describe('fields of a preimage', () => {
   test.each([-1, -0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, '1', 1n, null, undefined])(
     'rejects the integer %s',
     (value) => {
+      expect(() => toU8(value as number)).toThrow(withCode('invalid_integer'))
       expect(() => toU32be(value as number)).toThrow(withCode('invalid_integer'))
       expect(() => toU64be(value as number)).toThrow(withCode('invalid_integer'))
     },
   )
 
-  test('rejects 2^32 as a u32', () => {
+  test('rejects 256 as a byte, and 2^32 as a u32', () => {
+    expect(toHex(toU8(255))).toBe('ff')
+    expect(() => toU8(256)).toThrow(withCode('invalid_integer'))
     expect(() => toU32be(2 ** 32)).toThrow(withCode('invalid_integer'))
   })
 

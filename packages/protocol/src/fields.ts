@@ -11,6 +11,12 @@ export function toField(name: string, bytes: Uint8Array, length: number): Uint8A
   return bytes
 }
 
+/** One byte. */
+export function toU8(value: number): Uint8Array<ArrayBuffer> {
+  if (!isNatural(value) || value > 0xff) throw invalidInteger('expected an integer from 0 to 255')
+  return Uint8Array.of(value)
+}
+
 /** Four bytes, big-endian. */
 export function toU32be(value: number): Uint8Array<ArrayBuffer> {
   if (!isNatural(value) || value > 0xffff_ffff) throw invalidInteger('expected an integer from 0 to 2^32 - 1')

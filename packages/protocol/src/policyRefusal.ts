@@ -35,6 +35,14 @@ const ruleReason = either(
       /** No rule allows a domain with a salt. */
       'domain_has_salt',
       'primary_type_not_allowed',
+      /** The payment has no form that the rule allows. */
+      'form_not_allowed',
+      /** Another address would pay. */
+      'payer_not_vault',
+      'spender_not_allowed',
+      /** Valid from a later time, or for more than an hour. */
+      'validity_not_allowed',
+      'asset_without_budget',
     ),
   }),
   object({

@@ -150,8 +150,11 @@ export const vaultKeyId = { tag: 'countersign/vault-key-id/v1', fields: { owner:
 /** The challenge that a passkey signs to approve a vault's signature. */
 export const approval = {
   tag: 'countersign/approval/v1',
-  fields: { vaultAddress: 20, policyHash: 32, kind: 'u8', digest: 32, expiresMs: 'u64' },
+  fields: { vaultAddress: 20, policyHash: 32, rule: 'u8', kind: 'u8', digest: 32, expiresMs: 'u64' },
 } as const
+
+/** What the key of a program signs to approve a vault's signature: the same fields. */
+export const agentApproval = { ...approval, tag: 'countersign/agent-approval/v1' } as const
 
 /** HKDF info of log keys. */
 export const log = { tag: 'countersign/log/v1', fields: { origin: 'rest' } } as const

@@ -119,7 +119,7 @@ function assertLogSetting(value: unknown): asserts value is LogSetting {
 }
 
 /** The origin of a log is also the name of its key: 1 to 255 bytes without spaces and plus signs (c2sp.org/signed-note). */
-function isOrigin(value: unknown): boolean {
+export function isOrigin(value: unknown): value is string {
   if (typeof value !== 'string' || !/^[^\s+\p{Cc}\p{Cs}]+$/u.test(value)) return false
   return new TextEncoder().encode(value).length <= 255
 }

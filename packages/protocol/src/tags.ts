@@ -1,5 +1,5 @@
 import { concatBytes } from './bytes.ts'
-import { toField, toU32be, toU64be } from './fields.ts'
+import { toField, toU8, toU32be, toU64be } from './fields.ts'
 import * as preimages from './preimages.ts'
 
 /**
@@ -51,7 +51,7 @@ export function toPreimage<Row extends Filled & { tag: Tag }>(
 
 function encode(name: string, field: Field, value: number | Uint8Array): Uint8Array {
   if (typeof field === 'object') return Uint8Array.from(field)
-  if (field === 'u8') return Uint8Array.of(value as number)
+  if (field === 'u8') return toU8(value as number)
   if (field === 'u32') return toU32be(value as number)
   if (field === 'u64') return toU64be(value as number)
   return field === 'rest' ? (value as Uint8Array) : toField(name, value as Uint8Array, field)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
-import { computeApprovalChallenge, toVaultKeyIdInfo, toVaultKeyInfo } from './vault.ts'
+import { computeApprovalChallenge, toAgentApprovalBytes, toVaultKeyIdInfo, toVaultKeyInfo } from './vault.ts'
 
 const owner = new Uint8Array(32).fill(1)
 const policyHash = new Uint8Array(32).fill(2)
@@ -24,6 +24,7 @@ describe('the challenge of an approval', () => {
   const good = {
     vaultAddress: new Uint8Array(20).fill(3),
     policyHash,
+    rule: 1,
     kind: 'transaction',
     digest: new Uint8Array(32).fill(4),
     expiresMs: 1_735_787_045_678,
@@ -32,16 +33,20 @@ describe('the challenge of an approval', () => {
   test.each([
     { vaultAddress: new Uint8Array(20).fill(5) },
     { policyHash: new Uint8Array(32).fill(5) },
+    { rule: 2 },
     { kind: 'message' } as const,
     { kind: 'typed-data' } as const,
     { digest: new Uint8Array(32).fill(5) },
     { expiresMs: good.expiresMs + 1 },
   ])('differs for other %o', (other) => {
-    expect(computeApprovalChallenge({ ...good, ...other })).not.toEqual(computeApprovalChallenge(good))
+    for (const toBytes of [computeApprovalChallenge, toAgentApprovalBytes]) {
+      expect(toBytes({ ...good, ...other })).not.toEqual(toBytes(good))
+    }
   })
 
   test.each([
     ['a vault of 32 bytes', { vaultAddress: new Uint8Array(32) }, 'invalid_length'],
+    ['rule 256', { rule: 256 }, 'invalid_integer'],
     ['a digest of 31 bytes', { digest: new Uint8Array(31) }, 'invalid_length'],
     ['an authorization', { kind: 'authorization' }, 'invalid_request'],
     ['a member of every object as kind', { kind: 'toString' }, 'invalid_request'],
@@ -49,6 +54,8 @@ describe('the challenge of an approval', () => {
     ['part of a millisecond', { expiresMs: 0.5 }, 'invalid_integer'],
     ['an expiry above 2^53', { expiresMs: 2 ** 53 }, 'invalid_integer'],
   ] as const)('%s is refused', (_, other, code) => {
-    expect(() => computeApprovalChallenge({ ...good, ...other } as never)).toThrow(withCode(code))
+    for (const toBytes of [computeApprovalChallenge, toAgentApprovalBytes]) {
+      expect(() => toBytes({ ...good, ...other } as never)).toThrow(withCode(code))
+    }
   })
 })

@@ -25,11 +25,20 @@ export function toVaultKeyIdInfo(fields: Preimage<'vaultKeyId'>): Bytes {
  * The WebAuthn challenge of an approval. Passkeys sign nothing else of ours. The address distinguishes two vaults with the same policy.
  * `expiresMs` is when the approval expires, in milliseconds since 1970.
  */
-export function computeApprovalChallenge({
-  kind,
-  ...fields
-}: Omit<Preimage<'approval'>, 'kind'> & { kind: ApprovalKind }): Bytes {
+export function computeApprovalChallenge(approved: ApprovedRequest): Bytes {
+  return sha256(toPreimage(preimages.approval, toFields(approved)))
+}
+
+/** The bytes that a program's key signs to approve the same. */
+export function toAgentApprovalBytes(approved: ApprovedRequest): Bytes {
+  return toPreimage(preimages.agentApproval, toFields(approved))
+}
+
+/** What an approval is for. `rule` is the index of the rule that is to allow it. */
+export type ApprovedRequest = Omit<Preimage<'approval'>, 'kind'> & { kind: ApprovalKind }
+
+function toFields({ kind, ...fields }: ApprovedRequest): Preimage<'approval'> {
   const row = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined
   if (!row?.isApprovable) throw new ServiceError<ProtocolErrorCode>('invalid_request', 'unknown kind of signature')
-  return sha256(toPreimage(preimages.approval, { ...fields, kind: row.number }))
+  return { ...fields, kind: row.number }
 }

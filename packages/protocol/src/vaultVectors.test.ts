@@ -32,16 +32,18 @@ test('a vault key is HKDF over tag, zero, owner and policy hash', () => {
   expect(new Set(vaults.map(({ address }) => address)).size).toBe(vaults.length)
 })
 
-test('a challenge is SHA-256 over tag, zero, vault, policy, kind, digest and expiry', () => {
-  for (const [index, { preimage, challenge, ...fields }] of challenges.entries()) {
+test('a challenge is SHA-256 over tag, zero, vault, policy, rule, kind, digest and expiry', () => {
+  for (const [index, { preimage, challenge, agentApproval, ...fields }] of challenges.entries()) {
     const expires = Buffer.alloc(8)
     expires.writeBigUInt64BE(BigInt(fields.expiresMs))
-    const bytes = Buffer.concat([
-      ...[Buffer.from('countersign/approval/v1\0'), unhex(fields.vaultAddress), unhex(fields.policyHash)],
-      ...[Buffer.from([index + 1]), unhex(fields.digest), expires],
+    const after = Buffer.concat([
+      ...[unhex(fields.vaultAddress), unhex(fields.policyHash)],
+      ...[Buffer.from([fields.rule, index + 1]), unhex(fields.digest), expires],
     ])
+    const bytes = Buffer.concat([Buffer.from('countersign/approval/v1\0'), after])
     expect(preimage).toBe(bytes.toString('hex'))
-    expect(bytes).toHaveLength(24 + 20 + 32 + 1 + 32 + 8)
+    expect(bytes).toHaveLength(24 + 20 + 32 + 1 + 1 + 32 + 8)
+    expect(agentApproval).toBe(Buffer.concat([Buffer.from('countersign/agent-approval/v1\0'), after]).toString('hex'))
     expect(challenge).toBe(createHash('sha256').update(bytes).digest('hex'))
   }
   expect(challenges.map(({ kind }) => kind)).toEqual(['transaction', 'message', 'typed-data'])

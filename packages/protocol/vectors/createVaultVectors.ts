@@ -14,6 +14,7 @@ import {
   type Preimage,
   tags,
   toAddress,
+  toAgentApprovalBytes,
   toEventHash,
   toHex,
   toPrefixedHex,
@@ -51,15 +52,20 @@ export function createVaultVectors() {
       const vaultAddress = fromHex((vaults[index] as (typeof vaults)[number]).address.slice(2))
       const digest = sample(`digest ${index}`)
       const expiresMs = [1_735_787_045_678, 0, Number.MAX_SAFE_INTEGER][index] as number
-      const fields = [vaultAddress, policyHash, Uint8Array.of(1 + index), digest, toU64be(expiresMs)]
+      const rule = [0, 1, 254][index] as number
+      const fields = [vaultAddress, policyHash, Uint8Array.of(rule, 1 + index), digest, toU64be(expiresMs)]
+      const approved = { vaultAddress, policyHash, rule, kind, digest, expiresMs }
       return {
         vaultAddress: toPrefixedHex(vaultAddress),
         policyHash: toHex(policyHash),
+        rule,
         kind,
         digest: toPrefixedHex(digest),
         expiresMs,
         preimage: toHex(concatBytes(toTagBytes(tags.approval), ...fields)),
-        challenge: toHex(computeApprovalChallenge({ vaultAddress, policyHash, kind, digest, expiresMs })),
+        challenge: toHex(computeApprovalChallenge(approved)),
+        /** What the key of a program signs to approve the same. */
+        agentApproval: toHex(toAgentApprovalBytes(approved)),
       }
     }),
     addresses: [null, toHex(policyHash)].map((policy, index) => {

@@ -23,6 +23,7 @@ const smallPayment: TransactionRule = {
   maxValueWei: String(ETHER / 10n),
   maxFeeWei: String(ETHER / 100n),
   approvals: 0,
+  approvers: 'any',
 }
 
 const payment: TransactionRule = { ...smallPayment, maxValueWei: String(2n * ETHER) }
@@ -35,12 +36,13 @@ export const approved: Policy = createPolicy({
   rules: [
     smallPayment,
     { ...payment, approvals: 1 },
-    { kind: 'message', approvals: 1 },
+    { kind: 'message', approvals: 1, approvers: 'any' },
     {
       kind: 'typed-data',
       domains: [{ name: 'Example', version: '1', chainId: 31337, verifyingContract: `0x${'c5'.repeat(20)}` as Hex }],
       primaryTypes: ['Mail'],
       approvals: 1,
+      approvers: 'any',
     },
   ],
 })

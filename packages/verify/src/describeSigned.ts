@@ -201,11 +201,13 @@ function describeVault(signed: {
   ]
 }
 
-/** Names passkeys by their position, from 1. An unreadable list of approvals is empty. */
+/** Names approvers by their position, from 1. An unreadable list of approvals is empty. */
 function describeApprovers({ approvers }: Policy, approvals: readonly unknown[] = []): Fact[] {
   return readApprovals(approvals).map(({ approver }) => {
-    const where = approvers[approver]?.rpId
-    const value = `passkey ${approver + 1} of ${approvers.length}${where === undefined ? '' : `, at ${where}`}`
+    const known = approvers[approver]
+    const where = known?.type === 'passkey' ? `, at ${known.rpId}` : ''
+    const name = known?.type === 'key' ? 'agent key' : 'passkey'
+    const value = `${name} ${approver + 1} of ${approvers.length}${where}`
     return { name: 'Approved by', value }
   })
 }

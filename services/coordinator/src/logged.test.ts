@@ -128,7 +128,14 @@ describe('an enclave with a log, as separate processes', () => {
 
   test('a vault that requires two specific witnesses waits for both; the wallet needs any two', async () => {
     const [first, second, third] = backend.witnesses
-    const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxValueWei: '1', maxFeeWei: '100000' } as const
+    const rule = {
+      kind: 'transaction',
+      chainIds: 'any',
+      to: 'any',
+      maxValueWei: '1',
+      maxFeeWei: '100000',
+      approvers: 'any',
+    } as const
     const witnesses = [first, second].map((one) => toHex(parseVkey(one?.vkey ?? '').publicKey)).sort()
     const log = { witnesses, quorum: 2 }
     const policy = createPolicy({ version: 1, log, approvers: [], rules: [{ ...rule, approvals: 0 }] })

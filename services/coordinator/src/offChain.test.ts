@@ -163,7 +163,14 @@ describe('every kind of signature, as separate processes', () => {
 
   test('a vault pays what its rules allow, needs a passkey for more and for messages, is attested, and every proof verifies', async () => {
     const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
-    const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxFeeWei: '100000', approvals: 0 } as const
+    const rule = {
+      kind: 'transaction',
+      chainIds: [31337],
+      to: 'any',
+      maxFeeWei: '100000',
+      approvals: 0,
+      approvers: 'any',
+    } as const
     const policy = createPolicy({
       version: 1,
       log: null,
@@ -171,7 +178,7 @@ describe('every kind of signature, as separate processes', () => {
       rules: [
         { ...rule, maxValueWei: '1' },
         { ...rule, maxValueWei: '9', approvals: 1 },
-        { kind: 'message', approvals: 1 },
+        { kind: 'message', approvals: 1, approvers: 'any' },
       ],
     })
     const response = await alice.post('/vaults', { policy })
@@ -183,12 +190,13 @@ describe('every kind of signature, as separate processes', () => {
     expect(new Uint8Array(await block.arrayBuffer())).toEqual(toPolicyBytes(policy))
 
     const { address: wallet } = vault
-    const approve = (kind: 'transaction' | 'message', digest: Uint8Array, expiresMs = Date.now() + 3_600_000) => [
-      passkey.approve({ vaultAddress: wallet, policyHash: hashPolicy(policy), kind, digest, expiresMs }, 0),
-    ]
     const findRule = (kind: Rule['kind'], approvals: number) =>
       policy.rules.findIndex((one) => one.kind === kind && one.approvals === approvals)
     const [free, costly] = [findRule('transaction', 0), findRule('transaction', 1)]
+    const approve = (kind: 'transaction' | 'message', digest: Uint8Array, expiresMs = Date.now() + 3_600_000) => {
+      const request = { vaultAddress: wallet, policyHash: hashPolicy(policy), rule: findRule(kind, 1), kind, digest }
+      return [passkey.approve({ ...request, expiresMs }, 0)]
+    }
     const pay = (nonce: number, value: string, rule = costly) => {
       const txMetadata = createTx(nonce, { value })
       return { digest: toDigest(txMetadata), txMetadata, wallet, rule }

@@ -61,7 +61,14 @@ test('two coordinators and two workers on one PostgreSQL publish nothing twice a
 test('a vault whose coordinator was killed and whose job was lost is available once a worker runs', async () => {
   const owner = createUser(backend)
   await owner.signIn('dave')
-  const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '42000', maxValueWei: '1' } as const
+  const rule = {
+    kind: 'transaction',
+    chainIds: 'any',
+    to: 'any',
+    maxFeeWei: '42000',
+    maxValueWei: '1',
+    approvers: 'any',
+  } as const
   const policy = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, approvals: 0 }] })
   const asked = owner.post('/vaults', { policy }).catch(() => 'killed')
   const countUnpinned = () => backend.withDatabase((query) => query('select from policies where pinned_at is null'))

@@ -46,7 +46,14 @@ export const createMessage = (): SignJob =>
   })
 
 export function createVaultTransfer(nonce: number, log: { witnesses: string[]; quorum: number } | null): SignJob {
-  const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxValueWei: '1', maxFeeWei: '100000' } as const
+  const rule = {
+    kind: 'transaction',
+    chainIds: 'any',
+    to: 'any',
+    maxValueWei: '1',
+    maxFeeWei: '100000',
+    approvers: 'any',
+  } as const
   const policy = createPolicy({ version: 1, log, approvers: [], rules: [{ ...rule, approvals: 0 }] })
   const stored = { hash: toHex(hashPolicy(policy)), text: Buffer.from(toPolicyBytes(policy)).toString() }
   return { ...createTransfer(nonce, { wallet: vaultKey }), vault: { policy: stored, rules: policy } }

@@ -24,7 +24,7 @@ const now = Date.parse('2026-06-15T12:00:00.123Z')
 const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
 const witness = createWitness()
-const [policies, verifyEs256] = [createPolicies(), createVerifyEs256()]
+const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256(), verifyEd25519: () => false }
 const USERS = 50
 const random = (length: number) => new Uint8Array(length)
 
@@ -89,7 +89,7 @@ export function createSession(subject: string) {
 export function signFor(session: Session, item: SignRequest, implementations: readonly Hex[] = []): Hex {
   const { grant, keyId } = session
   const signed = signItem(
-    { keyring, now, random, implementations, policies, verifyEs256 },
+    { keyring, now, random, implementations, ...vaultDeps },
     { ...item, sid, grant, keyId, witness },
     { coordinatorKey },
   )
@@ -114,7 +114,7 @@ export function checkRandomTransactions({ runs, seed }: { runs: number; seed: nu
       const { grant, keyId } = session
       const wanted = { kind: 'transaction', statementVersion: 1, digest, txMetadata: candidate } as const
       const result = signItem(
-        { keyring, now, random, implementations: [], policies, verifyEs256 },
+        { keyring, now, random, implementations: [], ...vaultDeps },
         { ...wanted, sid, grant, keyId, witness },
         { coordinatorKey },
       )

@@ -1,5 +1,13 @@
 import { createPolicy } from '@countersign/policy'
-import type { Approval, SignItem, Stamp, TransactionItem, TxMetadata, VaultUse } from '@countersign/protocol'
+import type {
+  Approval,
+  PasskeyApproval,
+  SignItem,
+  Stamp,
+  TransactionItem,
+  TxMetadata,
+  VaultUse,
+} from '@countersign/protocol'
 import fc from 'fast-check'
 import { limited, payment as paymentRule } from '../../../packages/policy/test/policies.ts'
 import { createClient } from '../test/clientKey.ts'
@@ -22,7 +30,7 @@ const withApprovals = ({ item, ...rest }: Try, approvals: readonly Approval[]): 
   ...rest,
   item: { ...item, vault: { ...item.vault, approvals } },
 })
-const firstOf = ({ item }: Try) => item.vault.approvals?.[0] as Approval
+const firstOf = ({ item }: Try) => item.vault.approvals?.[0] as PasskeyApproval
 
 /** A session of the owner that signs nothing without a stamp of this key. */
 const [browser, thief] = [createClient(), createClient()]
@@ -71,6 +79,10 @@ const tamperings: Tampering[] = [
       approve(vault, { digest: attempt.item.digest, expiresMs: now + 86_400_001 + natural(1e9) }),
     ]),
   (attempt) => withApprovals(attempt, [approve(vault, { digest: attempt.item.digest, kind: 'message' })]),
+  (attempt, { natural }) => {
+    const { digest, vault: use } = attempt.item
+    return withApprovals(attempt, [approve(vault, { digest, rule: ((use.rule ?? 0) + 1 + natural(253)) % 255 })])
+  },
   (attempt) => withApprovals(attempt, [approve(open, { digest: attempt.item.digest })]),
   (attempt) => withApprovals(attempt, [approve(bobs, { digest: attempt.item.digest })]),
   (attempt) => withApprovals(attempt, [approve(vault, { digest: toTransaction(vault, payment).digest })]),

@@ -148,7 +148,15 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}
 test('derives a vault for a session and signs what its policy allows', async () => {
   const app = startApp()
   const alice = await openSession(app, 'alice')
-  const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxValueWei: '1', maxFeeWei: '42000', approvals: 0 }
+  const rule = {
+    kind: 'transaction',
+    chainIds: [31337],
+    to: 'any',
+    maxValueWei: '1',
+    maxFeeWei: '42000',
+    approvals: 0,
+    approvers: 'any',
+  }
   const policy = new TextDecoder().decode(toCanonicalJson({ version: 1, log: null, approvers: [], rules: [rule] }))
   const path = enclavePaths.vault
   const { status, body } = await send(app, { path, request: { sid: alice.sid, grant: alice.grant, policy } })
@@ -360,7 +368,14 @@ describe('a session with a client key', () => {
     address: { content: {}, digest: null },
   } satisfies Record<Kind, { content: object; digest: Uint8Array | null }>
   const kindNames = Object.keys(contents) as Kind[]
-  const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxFeeWei: '42000', approvals: 0 } as const
+  const rule = {
+    kind: 'transaction',
+    chainIds: [31337],
+    to: 'any',
+    maxFeeWei: '42000',
+    approvals: 0,
+    approvers: 'any',
+  } as const
   /** Two rules allow the transaction, the last one does not. */
   const policy = createPolicy({
     version: 1,

@@ -9,6 +9,7 @@ import {
   toHex,
   toPrefixedHex,
 } from '@countersign/protocol'
+import { isEd25519Signature } from '@countersign/service/ed25519'
 import { type AssertionChanges, createPasskey } from '../../../packages/policy/test/passkey.ts'
 import { alice, limited, passkeys } from '../../../packages/policy/test/policies.ts'
 import { createGrant, toSidHash } from '../src/grant/grant.ts'
@@ -28,7 +29,7 @@ export const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
 /** Longer than an approval, so that either can expire first. */
 export const SESSION_MS = 120_000
 const sid = 'ab'.repeat(32)
-const verifyEs256 = createVerifyEs256()
+const signatures = { verifyEs256: createVerifyEs256(), verifyEd25519: isEd25519Signature }
 const random = (length: number) => new Uint8Array(length).fill(5)
 
 /** A session of a user, which needs stamps if it has a client key. */
@@ -95,18 +96,28 @@ export function toTransaction(
   return { ...granted, vault, kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
 }
 
+/** The first rule for this kind that needs approvals, or 0. */
+function findApprovedRule({ rules }: Policy, kind: ApprovalKind): number {
+  return Math.max(
+    0,
+    rules.findIndex((rule) => rule.kind === kind && rule.approvals > 0),
+  )
+}
+
 /** An approval by the passkey at an index of the policy's approvers. */
 export function approve(
   { policy, hash, address }: Pick<TestVault, 'policy' | 'hash' | 'address'>,
   {
     digest,
     kind = 'transaction',
+    rule = findApprovedRule(policy, kind),
     approver = 0,
     expiresMs = now + 60_000,
     changes = {},
   }: {
     digest: string
     kind?: ApprovalKind
+    rule?: number
     approver?: number
     expiresMs?: number
     changes?: AssertionChanges
@@ -116,6 +127,7 @@ export function approve(
   const request = {
     vaultAddress: address,
     policyHash: fromHex(hash),
+    rule,
     kind,
     digest: fromHex(digest.slice(2)),
     expiresMs,
@@ -130,6 +142,6 @@ export function sign(
   { at = now, log = null }: { at?: number; log?: LogSetting | null } = {},
 ) {
   const policies = createPolicies({ log })
-  const deps = { keyring, now: at, random, implementations: [implementation], policies, verifyEs256 }
+  const deps = { keyring, now: at, random, implementations: [implementation], policies, ...signatures }
   return signItem(deps, item, { coordinatorKey, rules: rules && { sample: undefined, ...rules } })
 }

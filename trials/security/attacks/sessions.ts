@@ -84,6 +84,7 @@ const policy = createPolicy({
       maxValueWei: String(10n ** 18n),
       maxFeeWei: String(10n ** 16n),
       approvals: 0,
+      approvers: 'any',
     },
   ],
 })

@@ -1,9 +1,10 @@
-import type { Approval, Hex } from '@countersign/protocol'
+import type { Approval, Hex, PasskeyApproval } from '@countersign/protocol'
 import type { Choices } from '../createChoices.ts'
 import {
   type AttackedVault,
   approve,
   createPayment,
+  smallRule,
   THRESHOLD_WEI,
   unknownPasskey,
   type Vaults,
@@ -53,6 +54,7 @@ export function listForgeries(
       const approval = approve({ digest, vault })
       return { ...approval, expiresMs: approval.expiresMs + 1 + random.below(1000) }
     }),
+    one('for another rule', (digest) => approve({ digest, vault, rule: smallRule })),
     one('for a message', (digest) => approve({ digest, vault, kind: 'message' })),
     one('by an unknown passkey', (digest) => approve({ digest, vault, passkey: unknownPasskey })),
     one('as the other approver', (digest) => ({ ...approve({ digest, vault }), approver: 1 })),
@@ -74,7 +76,7 @@ export function listForgeries(
   ]
 }
 
-function changeDigit(approval: Approval, random: Choices): Approval {
+function changeDigit(approval: PasskeyApproval, random: Choices): PasskeyApproval {
   const name = random.pick(['authenticatorData', 'clientDataJSON', 'signature'] as const)
   const at = random.below(approval[name].length)
   const digit = (Number.parseInt(approval[name].charAt(at), 16) ^ (1 + random.below(15))).toString(16)

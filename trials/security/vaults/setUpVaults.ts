@@ -1,10 +1,10 @@
 import { createPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
 import {
-  type Approval,
   type ApprovalKind,
   fromHex,
   type Hex,
   type OpenSessionResponse,
+  type PasskeyApproval,
   type TxMetadata,
   type VaultInfo,
 } from '@countersign/protocol'
@@ -27,7 +27,13 @@ const [first, second, unknownPasskey] = [1, 2, 3].map((seed) =>
 
 export { unknownPasskey }
 
-const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: String(10n ** 16n) } as const
+const payment = {
+  kind: 'transaction',
+  chainIds: 'any',
+  to: 'any',
+  maxFeeWei: String(10n ** 16n),
+  approvers: 'any',
+} as const
 const ANY_VALUE = String(2n ** 256n - 1n)
 
 /** Small payments without approval, larger ones with one of two passkeys. */
@@ -129,6 +135,7 @@ type ApproveParameters = {
   /** Index of the approver in the policy. */
   by?: number
   vault: Pick<AttackedVault, 'address' | 'policyHash' | 'policy'>
+  rule?: number
   kind?: ApprovalKind
   expiresMs?: number
   passkey?: Passkey
@@ -140,16 +147,18 @@ export function approve({
   digest,
   vault,
   by = 0,
+  rule = findLargeRule(vault.policy),
   kind = 'transaction',
   passkey,
   changes,
   ...rest
-}: ApproveParameters): Approval {
+}: ApproveParameters): PasskeyApproval {
   const { expiresMs = Date.now() + HOUR_MS } = rest
   const owner = first.approver.publicKey === vault.policy.approvers[by]?.publicKey ? first : second
   const request = {
     vaultAddress: vault.address,
     policyHash: fromHex(vault.policyHash),
+    rule,
     kind,
     digest: fromHex(digest.slice(2)),
     expiresMs,

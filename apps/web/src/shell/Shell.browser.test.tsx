@@ -15,7 +15,7 @@ test('the skip link focuses the content and keeps an approval', async () => {
   const make = async (service: TestService) => {
     const client = new ServiceClient(service.config)
     const { approver } = await createPasskey({ name: 'Ada' })
-    const rules = [{ kind: 'message', approvals: 1 }] as const
+    const rules = [{ kind: 'message', approvals: 1, approvers: 'any' }] as const
     const vault = await createVault(client, { version: 1, log: null, approvers: [approver], rules })
     const prepared = await prepare(client, vault, { kind: 'message', message: 'Ada owes Bob a coffee' })
     fragment = new URL(toApproveUrl(prepared, window.location.origin)).hash

@@ -32,12 +32,12 @@ const prepared = parsePrepared({
 })
 
 function approveAs(index: number, from: Prepared = prepared, changes?: AssertionChanges): string {
-  const { policy, address, policyHash, kind, digest, expiresMs } = from
+  const { policy, address, policyHash, rule, kind, digest, expiresMs } = from
   const approver = (policy as Policy).approvers[index]
   const passkey = passkeys.find((one) => one.approver.publicKey === approver?.publicKey)
   if (passkey === undefined) throw new Error('no such passkey')
   const request = { vaultAddress: address, policyHash: fromHex(policyHash), digest: fromHex(digest.slice(2)) }
-  return JSON.stringify(passkey.approve({ ...request, kind, expiresMs }, index, changes))
+  return JSON.stringify(passkey.approve({ ...request, rule, kind, expiresMs }, index, changes))
 }
 
 describe('the link to another device', () => {

@@ -6,7 +6,7 @@ import {
   VaultPolicyError,
   verifyEs256,
 } from '@countersign/policy'
-import { fromHex } from '@countersign/protocol'
+import { fromHex, verifyEd25519 } from '@countersign/protocol'
 import type { Prepared } from '@countersign/sdk/vaults'
 
 /* A payment travels to an approver's device, and the approval back, as text that people copy. */
@@ -45,11 +45,9 @@ export function parseApproval(
     if (!(error instanceof SyntaxError) && !(error instanceof VaultPolicyError)) throw error
     return { fault: 'This isn’t a complete approval. Copy the whole text.' }
   }
-  const { policy, address: vaultAddress, kind, digest } = prepared
-  const verdict = checkApprovals(
-    { verifyEs256 },
-    { policy, vaultAddress, kind, digest: fromHex(digest.slice(2)), approvals: list, required: 1, nowMs },
-  )
+  const { policy, address: vaultAddress, rule, kind, digest } = prepared
+  const approved = { policy, vaultAddress, rule, kind, digest: fromHex(digest.slice(2)) }
+  const verdict = checkApprovals({ verifyEs256, verifyEd25519 }, { ...approved, approvals: list, required: 1, nowMs })
   if (!verdict.valid) return { fault: describeApprovalsFault(verdict) }
   return { approval: (list as Approval[])[0] as Approval }
 }

@@ -53,7 +53,7 @@ function readPasskey(value: unknown): ChosenPasskey[] {
 }
 
 /** Parses a passkey as the other device shows it. Rejects passkeys that a policy would reject. */
-export function parseApprover(text: string): { approver: Approver } | { fault: string } {
+export function parseApprover(text: string): { approver: Passkey['approver'] } | { fault: string } {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -64,10 +64,11 @@ export function parseApprover(text: string): { approver: Approver } | { fault: s
     const policy = createPolicy({
       version: 1,
       log: null,
-      rules: [{ kind: 'message', approvals: 1 }],
+      rules: [{ kind: 'message', approvals: 1, approvers: 'any' }],
       approvers: [value as Approver],
     })
-    return { approver: policy.approvers[0] as Approver }
+    // Without budgets, a policy has no other approvers than passkeys.
+    return { approver: policy.approvers[0] as Passkey['approver'] }
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error
     return { fault: 'This passkey can’t be used. Copy the whole text from the other device.' }

@@ -62,6 +62,7 @@ function toRules({ template, limitWei, feeWei, recipients, approvals, agent }: T
     maxValueWei: limitWei === null ? UNLIMITED : String(limitWei),
     maxFeeWei: String(feeWei),
     approvals: 0,
+    approvers: 'any',
   } as const
   switch (template) {
     case 'limit':
@@ -77,7 +78,7 @@ function toRules({ template, limitWei, feeWei, recipients, approvals, agent }: T
 
 /** Payments and transfers of any token with approval, on any chain and with any fee, because the approver sees both. */
 function toApproved(recipients: readonly Hex[] | null, approvals: number, limitWei: bigint | null = null): Rule[] {
-  const common = { kind: 'transaction', chainIds: 'any', maxFeeWei: UNLIMITED, approvals } as const
+  const common = { kind: 'transaction', chainIds: 'any', maxFeeWei: UNLIMITED, approvals, approvers: 'any' } as const
   return [
     { ...common, to: toList(recipients), maxValueWei: limitWei === null ? UNLIMITED : String(limitWei) },
     {

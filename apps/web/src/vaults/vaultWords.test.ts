@@ -19,12 +19,12 @@ describe('what can lock the funds', () => {
   })
 
   test('lists all coins if no rule allows transactions', () => {
-    const rules = [{ kind: 'message', approvals: 1 }] as const
+    const rules = [{ kind: 'message', approvals: 1, approvers: 'any' }] as const
     expect(tell({ ...limited, rules })).toMatch(/Coins sent to this vault can never leave it/)
   })
 
   test('does not list tokens if typed data could permit transfers', () => {
-    const permit = { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 1 } as const
+    const permit = { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 1, approvers: 'any' } as const
     expect(tell({ ...limited, rules: [payment, permit] })).not.toMatch(/Tokens/)
   })
 

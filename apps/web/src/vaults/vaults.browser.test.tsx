@@ -246,7 +246,7 @@ describe('on an approver’s device', () => {
     const make = async (service: TestService) => {
       const client = new ServiceClient(service.config)
       const { approver } = await createPasskey({ name: 'Ada' })
-      const rules = [{ kind: 'message', approvals: 1 }] as const
+      const rules = [{ kind: 'message', approvals: 1, approvers: 'any' }] as const
       const vault = await createVault(client, { version: 1, log: null, approvers: [approver], rules })
       const prepared = await prepare(client, vault, { kind: 'message', message: 'Ada owes Bob a coffee' })
       fragment = new URL(toApproveUrl(prepared, window.location.origin)).hash
@@ -341,6 +341,7 @@ test('rejects rules with an invalid key', async () => {
     maxValueWei: '5',
     maxFeeWei: '5',
     approvals: 0,
+    approvers: 'any',
   } as const
   const policy = { version: 1, log: { witnesses: ['ff'.repeat(32)], quorum: 1 }, approvers: [], rules: [rule] } as const
   const bytes = toCanonicalJson(policy)

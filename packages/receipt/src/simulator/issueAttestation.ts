@@ -270,7 +270,7 @@ export function issueAttestation(
 type Signature = {
   signed: Signed
   /** For the rules of a vault. */
-  request?: Parameters<typeof findRule>[1]
+  request?: RuleRequest
   opening?: Opening
   owner?: OwnerOpening
   approvals?: readonly Approval[] | undefined
@@ -289,7 +289,8 @@ function toRequest({ chainId, nonce, to, value, data, gas, maxFeePerGas, maxPrio
   return { kind: 'transaction', txMetadata } as const
 }
 
-type Approve = (kind: SimulatedApprovalRequest['kind'], digest: Uint8Array) => readonly Approval[] | undefined
+type RuleRequest = Parameters<typeof findRule>[1]
+type Approve = (request: RuleRequest, digest: Uint8Array) => readonly Approval[] | undefined
 
 /** The key of the user's wallet, or of the vault with these rules. Different rules give a different key. */
 function openWallet(seed: string, vault: SigningOptions['vault']) {
@@ -298,8 +299,10 @@ function openWallet(seed: string, vault: SigningOptions['vault']) {
   const policyHash = sha256(policy)
   const walletKey = bytesOf(`${seed} vault ${toHex(policyHash)}`)
   const vaultAddress = toAddress(secp256k1.getPublicKey(walletKey, false))
-  const approve: Approve = (kind, digest) => {
-    const approvals = vault.approve?.({ vaultAddress, policyHash, kind, digest }) ?? []
+  const approve: Approve = (request, digest) => {
+    const kind = 'kind' in request ? request.kind : 'transaction'
+    const rule = vault.rule ?? findRule(vault.policy, request)
+    const approvals = vault.approve?.({ vaultAddress, policyHash, rule, kind, digest }) ?? []
     return approvals.length === 0 ? undefined : approvals
   }
   return { walletKey, policy, approve }
@@ -333,7 +336,7 @@ function sign(input: {
       signedAt: signedAt.toISOString(),
     }
     const request = { transaction: txMetadata }
-    return { signed: { kind: 'transaction', subject }, request, approvals: approve('transaction', digest) }
+    return { signed: { kind: 'transaction', subject }, request, approvals: approve(request, digest) }
   }
   if (signing.kind === 'authorization') {
     const authorization = { ...AUTHORIZATION, ...signing.authorization }
@@ -344,7 +347,8 @@ function sign(input: {
   }
   const salt = toHex(bytesOf(`${seed} content salt ${signedAt.getTime()}`))
   const bare = toContent(signing, salt)
-  const approvals = approve(signing.kind, fromHex(bare.digest.slice(2)))
+  const request = pickContent(bare)
+  const approvals = approve(request, fromHex(bare.digest.slice(2)))
   const content = { ...bare, ...(approvals && { approvals }) }
   const opening: Opening = {
     content,
@@ -354,7 +358,7 @@ function sign(input: {
     },
   }
   const subject = { commitment: toHex(computeCommitment(opening)) }
-  return { signed: { kind: 'off-chain', subject }, request: pickContent(bare), opening, approvals }
+  return { signed: { kind: 'off-chain', subject }, request, opening, approvals }
 }
 
 function toContent({ kind, content }: Extract<SimulatedSigning, { content?: unknown }>, salt: string): OpeningContent {

@@ -56,9 +56,9 @@ async function runCheck(
   const block = toPolicyBytes(policy)
   const policyHash = hashPolicy(policy)
   const digest = fromHex(receipt.subject.digestSigned.slice(2))
-  const list = approve({ vaultAddress: statement.address, policyHash, kind: 'transaction', digest })
-  const approvals = list.length === 0 ? undefined : list
   const rule = findRule(policy, { transaction: receipt.subject })
+  const list = approve({ vaultAddress: statement.address, policyHash, rule, kind: 'transaction', digest })
+  const approvals = list.length === 0 ? undefined : list
   const stated = approvals === undefined ? null : toHex(sha256(toCanonicalJson(approvals)))
   const signer = {
     ...receipt.signer,
@@ -248,6 +248,18 @@ describe('the rule in the statement', () => {
     expect(failures(await check(beyond))).toEqual(['vault-rule'])
   })
 
+  test.each(['message', 'typed-data'] as const)(
+    'of %s must exist in the policy, without an opening too',
+    async (kind) => {
+      const vault = { policy: approved, approve: approveWith(approved), rule: approved.rules.length }
+      const files = await issue({ signing: { kind }, vault })
+      for (const shown of [{}, { opening: toCanonicalJson(files.opening) }]) {
+        const result = await check(files, shown)
+        expect([result.verdict, ...failures(result)]).toEqual(['failed', 'vault-rule'])
+      }
+    },
+  )
+
   test('is there exactly if a vault signed', async () => {
     const change = (files: typeof wallet, rule: number | null) => {
       const { signer } = files.receipt
@@ -333,7 +345,7 @@ describe('approvals', () => {
     ['of another vault', { request: { vaultAddress: `0x${'11'.repeat(20)}` } }, 'for another signature'],
     ['of another policy', { request: { policyHash: digest } }, 'for another signature'],
     ['that had expired', { expiresMs }, 'it had expired'],
-    ['for longer than a day', { expiresMs: expiresMs + 86_400_001 }, 'more than 24 hours'],
+    ['for longer than a day', { expiresMs: expiresMs + 86_400_001 }, 'valid for too long'],
     ['at another origin', { changes: { clientData: { origin: 'https://evil.example' } } }, 'does not name'],
     ['in a frame', { changes: { clientData: { crossOrigin: true } } }, 'another site’s frame'],
     [
@@ -393,7 +405,7 @@ describe('approvals', () => {
       const files = await issue({ signing: { kind }, vault: { policy: approved } })
       const result = await check(files)
       expect([result.verdict, ...vaultStatuses(result)]).toEqual(['failed', 'pass', 'skip', 'fail'])
-      expect(detailOf(result, 'vault-approvals')).toContain('No passkey approved it')
+      expect(detailOf(result, 'vault-approvals')).toContain('Nobody approved it')
     },
   )
 

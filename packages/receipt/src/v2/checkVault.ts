@@ -8,6 +8,7 @@ import {
   type Policy,
   type PolicyRequest,
   parsePolicy,
+  type Rule,
   verifyEs256,
   verifySample,
 } from '@countersign/policy'
@@ -19,6 +20,7 @@ import {
   type OpeningContent,
   pickContent,
   toHex,
+  verifyEd25519,
 } from '@countersign/protocol'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 import { toCid, toCidHash } from '../cid.ts'
@@ -65,12 +67,14 @@ export async function checkVault(
       rules.log !== null && !isSatisfied(rules.log, cosigners),
       'The policy requires a log with cosignatures of more of its witnesses.',
     )
-    const isForOffChain = rules.rules[statement.rule ?? -1]?.kind !== 'transaction'
+    const rule = getRule(rules, statement.rule)
     failIf(
-      receipt.kind === 'off-chain' && !isForOffChain,
+      receipt.kind === 'off-chain' && !mayAllowOffChain(rule),
       'The policy does not allow it. The rule is for transactions.',
     )
-    const found = checkPolicy(rules, toSigned(receipt, content).toRequest(rules), statement.rule ?? undefined)
+    const context = { vaultAddress: statement.address, nowMs: toTime(statement) }
+    const request = toSigned(receipt, content).toRequest(rules)
+    const found = checkPolicy(rules, request, statement.rule ?? -1, context)
     if (!found.allowed)
       throw new StepFailure(`The policy does not allow it. ${describeRefusal(rules, found).join(' ')}`)
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]
@@ -78,29 +82,47 @@ export async function checkVault(
 
   await run('vault-approvals', () => {
     const rules = needs(policy, 'there is no policy to compare with')
-    // Even if the content is not shown: every off-chain rule that `parsePolicy` accepts requires approvals.
-    const isUnapproved = receipt.kind === 'off-chain' && statement.approvals === null
-    failIf(isUnapproved, 'No passkey approved it, but every rule for off-chain signatures requires approval.')
+    // Even if the content is not shown.
+    const named = rules.rules[statement.rule ?? -1]
+    const isUnapproved = statement.approvals === null && named !== undefined && named.approvals > 0
+    failIf(receipt.kind === 'off-chain' && isUnapproved, 'Nobody approved it, but the rule requires approval.')
     const { kind, digest, approvals } = toSigned(receipt, content)
     const hash = approvals === undefined ? null : toHex(hashApprovals(approvals))
     failIf(hash !== statement.approvals, 'The approvals are not the ones that the statement names.')
     const { approvals: required } = needs(verdict, 'the required number is unknown without a matching rule')
     const found = checkApprovals(
-      { verifyEs256 },
+      { verifyEs256, verifyEd25519 },
       {
         policy: rules,
         vaultAddress: statement.address,
+        rule: statement.rule ?? -1,
         kind,
         digest: fromHex(digest.slice(2)),
         approvals: approvals ?? [],
         required,
-        nowMs: new Date(statement.signedAt).getTime(),
+        nowMs: toTime(statement),
       },
     )
     if (!found.valid) throw new StepFailure(describeApprovalsFault(found))
-    return [`Passkeys that approved: ${approvals?.length ?? 0} of ${rules.approvers.length}.`, undefined]
+    return [`Approvers that approved: ${approvals?.length ?? 0} of ${rules.approvers.length}.`, undefined]
   })
   return policy
+}
+
+/** Throws for a rule that the policy doesn't have. */
+function getRule({ rules }: Policy, index: number | null): Rule {
+  const rule = rules[index ?? -1]
+  if (rule !== undefined) return rule
+  throw new StepFailure(`The policy has ${rules.length} rules, but the statement names rule ${(index ?? -1) + 1}.`)
+}
+
+function mayAllowOffChain(rule: Rule): boolean {
+  if (rule.kind === 'spend') return rule.forms.some((form) => form === 'eip3009' || form === 'x402-permit2')
+  return rule.kind !== 'transaction'
+}
+
+function toTime({ signedAt }: AttestationReceiptV2['signer']['statement']): number {
+  return new Date(signedAt).getTime()
 }
 
 type SignedByVault = {

@@ -11,7 +11,7 @@ import {
   VaultPolicyError,
   verifyEs256,
 } from '@countersign/policy'
-import { type Approval, fromHex, type Hex, toHex, type VaultInfo } from '@countersign/protocol'
+import { type Approval, fromHex, type Hex, toHex, type VaultInfo, verifyEd25519 } from '@countersign/protocol'
 import { keccak256, sha256 } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { toRawCid } from '../vaults/vault.ts'
@@ -73,7 +73,11 @@ function toVault(value: unknown): TestVault {
 
 function readPolicy(value: unknown): Uint8Array {
   try {
-    return toPolicyBytes(createPolicy(value as Policy))
+    const policy = createPolicy(value as Policy)
+    // The test service counts no payments yet.
+    if (policy.budgets !== undefined)
+      throw new ProblemFailure({ code: 'invalid_policy', detail: 'policy_not_supported' })
+    return toPolicyBytes(policy)
   } catch (error) {
     if (!(error instanceof VaultPolicyError)) throw error
     throw new ProblemFailure({ code: 'invalid_policy', detail: error.details })
@@ -103,8 +107,11 @@ export function assertVaultAllows(
   if (!verdict.allowed) {
     throw new ProblemFailure({ code: 'policy_refused', detail: describeRefusal(policy, verdict).join(' ') })
   }
-  const signed = { policy, vaultAddress: info.address, kind: request.kind, digest: fromHex(digest.slice(2)) }
-  const approvalsVerdict = checkApprovals({ verifyEs256 }, { ...signed, approvals, required: verdict.approvals, nowMs })
+  const signed = { policy, vaultAddress: info.address, rule, kind: request.kind, digest: fromHex(digest.slice(2)) }
+  const approvalsVerdict = checkApprovals(
+    { verifyEs256, verifyEd25519 },
+    { ...signed, approvals, required: verdict.approvals, nowMs },
+  )
   if (approvalsVerdict.valid) return approvals.length === 0 ? null : toHex(hashApprovals(approvals))
   const code = approvalsVerdict.reason === 'approvals_missing' ? 'approvals_missing' : 'approval_invalid'
   throw new ProblemFailure({ code, detail: describeApprovalsFault(approvalsVerdict) })

@@ -3,10 +3,9 @@ import {
   type ApprovalsVerdict,
   checkApprovals,
   describeApprovalsFault,
-  type Policy,
   verifyEs256,
 } from '@countersign/policy'
-import { computeApprovalChallenge, fromHex, toHex } from '@countersign/protocol'
+import { computeApprovalChallenge, fromHex, type PasskeyApproval, toHex, verifyEd25519 } from '@countersign/protocol'
 import { getOrigin, PASSKEY_TIMEOUT_MS, type PasskeyCredential, runCeremony, toDescriptor } from './createPasskey.ts'
 import { createVaultError } from './errors.ts'
 import { assertInTime, type Prepared, parsePrepared } from './prepared.ts'
@@ -30,15 +29,16 @@ export type ApproveOptions = {
 export async function approve(
   input: Prepared,
   { credentials = [], rpId: requestedRpId, signal }: ApproveOptions = {},
-): Promise<Approval> {
+): Promise<PasskeyApproval> {
   // Approves the parsed copy.
   const prepared = parsePrepared(input)
   assertInTime(prepared, Date.now())
-  const { rpId, approvers } = findApproversOfPage(prepared.policy, getOrigin(), requestedRpId)
-  const { address, policyHash, kind, digest, expiresMs } = prepared
+  const { rpId, approvers } = findApproversOfPage(prepared, getOrigin(), requestedRpId)
+  const { address, policyHash, rule, kind, digest, expiresMs } = prepared
   const challenge = computeApprovalChallenge({
     vaultAddress: fromHex(address.slice(2)),
     policyHash: fromHex(policyHash),
+    rule,
     kind,
     digest: fromHex(digest.slice(2)),
     expiresMs,
@@ -59,19 +59,24 @@ export async function approve(
   return findApprover(prepared, response as AuthenticatorAssertionResponse, approvers)
 }
 
-/** The indices of the approvers whose passkeys work on this page, all of one domain. */
+/** The indices of the rule's approvers whose passkeys work on this page, all of one domain. */
 function findApproversOfPage(
-  { approvers }: Policy,
+  { policy, rule }: Prepared,
   origin: string,
   requestedRpId: string | undefined,
 ): { rpId: string; approvers: readonly number[] } {
-  const here = [...approvers.entries()].filter(([, { origins }]) => origins.includes(origin))
-  const rpId = requestedRpId ?? here[0]?.[1].rpId
-  const ofDomain = here.filter(([, approver]) => approver.rpId === rpId).map(([index]) => index)
+  const listed = policy.rules[rule]?.approvers ?? []
+  const approvers = policy.approvers.flatMap((approver, index) => {
+    const isListed = listed === 'any' || listed.includes(index)
+    return isListed && approver.type === 'passkey' ? { ...approver, index } : []
+  })
+  const here = approvers.filter(({ origins }) => origins.includes(origin))
+  const rpId = requestedRpId ?? here[0]?.rpId
+  const ofDomain = here.filter((approver) => approver.rpId === rpId).map(({ index }) => index)
   if (rpId !== undefined && ofDomain.length > 0) return { rpId, approvers: ofDomain }
   const pages = [...new Set(approvers.flatMap(({ origins }) => origins))]
   throw createVaultError('passkey_elsewhere', 'no approver of the vault works on this page', {
-    details: pages.length === 0 ? 'the vault has no approvers' : `open ${pages.join(' or ')}`,
+    details: pages.length === 0 ? 'no passkey can approve this' : `open ${pages.join(' or ')}`,
   })
 }
 
@@ -80,7 +85,7 @@ function findApprover(
   prepared: Prepared,
   response: AuthenticatorAssertionResponse,
   approvers: readonly number[],
-): Approval {
+): PasskeyApproval {
   const [authenticatorData, clientDataJSON, signature] = [
     response.authenticatorData,
     response.clientDataJSON,
@@ -104,10 +109,10 @@ function findApprover(
 
 /** `checkApprovals` for a prepared request. */
 export function checkPreparedApprovals(
-  { policy, address: vaultAddress, kind, digest }: Prepared,
+  { policy, address: vaultAddress, rule, kind, digest }: Prepared,
   approvals: readonly Approval[],
   { required, nowMs }: { required: number; nowMs: number },
 ): ApprovalsVerdict {
-  const signed = { policy, vaultAddress, kind, digest: fromHex(digest.slice(2)) }
-  return checkApprovals({ verifyEs256 }, { ...signed, approvals, required, nowMs })
+  const signed = { policy, vaultAddress, rule, kind, digest: fromHex(digest.slice(2)) }
+  return checkApprovals({ verifyEs256, verifyEd25519 }, { ...signed, approvals, required, nowMs })
 }

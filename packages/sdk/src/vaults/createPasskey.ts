@@ -1,4 +1,4 @@
-import type { Approver } from '@countersign/policy'
+import type { Passkey as PasskeyApprover } from '@countersign/policy'
 import { toHex } from '@countersign/protocol'
 import { createError } from '../client/errors.ts'
 import { createVaultError } from './errors.ts'
@@ -32,7 +32,7 @@ export type PasskeyCredential = {
 
 export type Passkey = PasskeyCredential & {
   /** For `approvers` of a policy. */
-  approver: Approver
+  approver: PasskeyApprover
 }
 
 /** COSE: ECDSA with SHA-256, on P-256. */
@@ -70,7 +70,7 @@ export async function createPasskey(parameters: CreatePasskeyParameters): Promis
   const response = credential.response as AuthenticatorAttestationResponse
   const publicKey = readPoint(response)
   return {
-    approver: { publicKey, rpId, origins: [...origins] },
+    approver: { type: 'passkey', publicKey, rpId, origins: [...origins] },
     credentialId: credential.id,
     transports: response.getTransports?.() ?? [],
   }

@@ -1,5 +1,5 @@
 import { checkApprovals, verifyEs256 } from '@countersign/policy'
-import { fromHex } from '@countersign/protocol'
+import { fromHex, verifyEd25519 } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { bob, type StartedVault, startVault, toFailure, toPolicy } from '../../test/vaults/vaults.ts'
 import { createTestPasskeys, type TestPasskeys } from '../testing/testPasskeys.ts'
@@ -113,10 +113,11 @@ describe('approve', () => {
 
   const runCheck = (approval: unknown, changes: object = {}) =>
     checkApprovals(
-      { verifyEs256 },
+      { verifyEs256, verifyEd25519 },
       {
         policy: prepared.policy,
         vaultAddress: prepared.address,
+        rule: prepared.rule,
         kind: prepared.kind,
         digest: fromHex(prepared.digest.slice(2)),
         approvals: [approval],
@@ -186,6 +187,17 @@ describe('approve', () => {
     }
   })
 
+  test('accepts only the approvers that the rule lists', async () => {
+    const [one, two] = started.passkeys
+    const { rules, ...policy } = toPolicy([one, two])
+    const listed = rules.map((rule) => (rule.approvals === 1 ? { ...rule, approvers: [1] } : rule)) as typeof rules
+    const vault = await createVault(started.client, { ...policy, rules: listed })
+    const request = await prepare(started.client, vault, { kind: 'transaction', to: bob, value: '1' })
+    const approval = await approve(request, { credentials: [two] })
+    expect(vault.policy.approvers[approval.approver]?.publicKey).toBe(two.approver.publicKey)
+    expect((await toFailure(approve(request, { credentials: [one] }))).code).toBe('passkey_not_approver')
+  })
+
   test('rejects a vault without approvers', async () => {
     const policy = { ...toPolicy([]), rules: toPolicy([]).rules.slice(0, 1) }
     const vault = await createVault(started.client, policy)
@@ -194,7 +206,7 @@ describe('approve', () => {
       to: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
     })
     expect(open.approvals).toBe(0)
-    expect((await toFailure(approve(open))).details).toBe('the vault has no approvers')
+    expect((await toFailure(approve(open))).details).toBe('no passkey can approve this')
   })
 
   test('rejects with a code if the dialog is closed or the browser returns nothing', async () => {

@@ -1,4 +1,5 @@
 import type { Approval } from '@countersign/policy'
+import type { PasskeyApproval } from '@countersign/protocol'
 import { keccak256, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { alice, bob, type StartedVault, startVault, toFailure } from '../../test/vaults/vaults.ts'
@@ -166,7 +167,7 @@ describe('signPrepared', () => {
     expect(countSigned()).toBe(before)
   })
 
-  test.each<[string, (approval: Approval) => Approval]>([
+  test.each<[string, (approval: PasskeyApproval) => Approval]>([
     ['of another approver', (approval) => ({ ...approval, approver: 1 - approval.approver })],
     ['of no approver', (approval) => ({ ...approval, approver: 2 })],
     ['with another end', (approval) => ({ ...approval, expiresMs: approval.expiresMs + 1 })],

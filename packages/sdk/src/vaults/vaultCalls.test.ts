@@ -34,7 +34,14 @@ test('the same rules in another order are the same vault', async () => {
 test('converts checksummed addresses in rules to lower case, and rejects a wrong checksum before sending', async () => {
   const { client, service, passkeys } = started
   const friend = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-  const rule = { kind: 'transaction', chainIds: 'any', maxValueWei: '1', maxFeeWei: '1', approvals: 0 } as const
+  const rule = {
+    kind: 'transaction',
+    chainIds: 'any',
+    maxValueWei: '1',
+    maxFeeWei: '1',
+    approvals: 0,
+    approvers: 'any',
+  } as const
   const withRecipient = (to: Hex) => ({ ...toPolicy(passkeys), rules: [{ ...rule, to: [to] }] })
   const vault = await createVault(client, withRecipient(friend))
   expect(vault.policy.rules).toEqual([{ ...rule, to: [friend.toLowerCase()] }])
@@ -42,6 +49,28 @@ test('converts checksummed addresses in rules to lower case, and rejects a wrong
   const refused = createVault(client, withRecipient(friend.replace('C8', 'c8') as Hex))
   await expect(refused).rejects.toMatchObject({ code: 'vault_policy_malformed' })
   expect(service.requests).toHaveLength(before)
+})
+
+test('the test service rejects budgets, because it counts no payments', async () => {
+  const { client, passkeys } = started
+  const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+  const { rules, ...policy } = toPolicy(passkeys)
+  const spend = {
+    kind: 'spend',
+    chainIds: [1],
+    payees: 'any',
+    forms: ['eip3009'],
+    approvals: 1,
+    approvers: [0],
+    session: true,
+  } as const
+  const budgeted = {
+    ...policy,
+    log: { origin: 'log.example/1', witnesses: [key], quorum: 1 },
+    budgets: [{ chainId: 1, token: null, limit: '1', periodS: 0 }],
+    rules: [spend],
+  }
+  await expect(createVault(client, budgeted)).rejects.toMatchObject({ code: 'invalid_policy' })
 })
 
 test('the owner’s file has the hashed bytes of the policy', () => {

@@ -20,6 +20,7 @@ export const rule: TransactionRule = {
   maxValueWei: String(parseEther('0.1')),
   maxFeeWei: String(parseEther('0.01')),
   approvals: 0,
+  approvers: 'any',
 }
 
 export function toPolicy(passkeys: readonly Passkey[]): Policy {
@@ -30,8 +31,8 @@ export function toPolicy(passkeys: readonly Passkey[]): Policy {
     rules: [
       rule,
       { ...rule, to: 'any', maxValueWei: String(parseEther('5')), approvals: 1 },
-      { kind: 'message', approvals: 2 },
-      { kind: 'typed-data', domains: 'any', primaryTypes: ['Order'], approvals: 1 },
+      { kind: 'message', approvals: 2, approvers: 'any' },
+      { kind: 'typed-data', domains: 'any', primaryTypes: ['Order'], approvals: 1, approvers: 'any' },
     ],
   }
 }

@@ -122,9 +122,11 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
   Approval: [
     approval,
     {
-      '': words('A WebAuthn assertion over the challenge of one signature. Bytes are in hex.'),
+      '': words(
+        'A passkey’s WebAuthn assertion over the challenge of one signature, or the signature of an agent’s key. Bytes are in hex.',
+      ),
       approver: words('Index in the policy’s approvers. Sort the list by it.'),
-      signature: words('ES256, in DER.'),
+      signature: words('ES256 in DER, or Ed25519 by an agent.'),
     },
   ],
   SignOffChainResponse: [endpoints['POST /sign/message'].response, ofSignature],

@@ -6,7 +6,14 @@ import { MAX_VAULTS } from '../accounts/vaults.ts'
 
 /* `POST /vaults` with the address of an earlier vault that the database has lost. */
 
-const payment = { kind: 'transaction', to: 'any', maxValueWei: '1', maxFeeWei: '1', approvals: 0 } as const
+const payment = {
+  kind: 'transaction',
+  to: 'any',
+  maxValueWei: '1',
+  maxFeeWei: '1',
+  approvals: 0,
+  approvers: 'any',
+} as const
 const policy = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...payment, chainIds: [1] }] })
 const manySources = createPolicy({
   ...policy,

@@ -23,6 +23,7 @@ const payment: Rule = {
   maxValueWei: txMetadata.value,
   maxFeeWei: '100000000000000',
   approvals: 0,
+  approvers: 'any',
 }
 const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
 /** Allows small payments without approval, and larger ones and messages with a passkey. */
@@ -30,7 +31,11 @@ const policy = createPolicy({
   version: 1,
   log: null,
   approvers: [passkey.approver],
-  rules: [payment, { ...payment, maxValueWei: '9000000000000000', approvals: 1 }, { kind: 'message', approvals: 1 }],
+  rules: [
+    payment,
+    { ...payment, maxValueWei: '9000000000000000', approvals: 1 },
+    { kind: 'message', approvals: 1, approvers: 'any' },
+  ],
 })
 const findRule = (isMeant: (rule: Rule) => boolean) => policy.rules.findIndex(isMeant)
 const small = findRule(({ kind, approvals }) => kind === 'transaction' && approvals === 0)
@@ -55,6 +60,7 @@ const approval = passkey.approve(
   {
     vaultAddress: `0x${'11'.repeat(20)}`,
     policyHash: hashPolicy(policy),
+    rule: 0,
     kind: 'message',
     digest: new Uint8Array(32),
     expiresMs: 1,

@@ -214,13 +214,20 @@ describe('a statement of version 2', () => {
 
 describe('statements about a vault', () => {
   const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
-  const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', maxValueWei: '9' } as const
+  const payment = {
+    kind: 'transaction',
+    chainIds: 'any',
+    to: 'any',
+    maxFeeWei: '100000',
+    maxValueWei: '9',
+    approvers: 'any',
+  } as const
   const rules = [{ ...payment, approvals: 1 }]
   const policyHash = hashPolicy(createPolicy({ version: 1, log: null, approvers: [passkey.approver], rules }))
   const policy = toHex(policyHash)
   const approve = (expiresMs: number) => {
-    const subject = { vaultAddress: vaultKey.address, policyHash, kind: 'message', digest: new Uint8Array(32) } as const
-    return [passkey.approve({ ...subject, expiresMs }, 0)]
+    const request = { vaultAddress: vaultKey.address, policyHash, rule: 0, digest: new Uint8Array(32), expiresMs }
+    return [passkey.approve({ ...request, kind: 'message' }, 0)]
   }
   const approvals = approve(NOW)
   const use = { ...createGrant(vaultKey), vault: { policy, rule: 0, approvals } }

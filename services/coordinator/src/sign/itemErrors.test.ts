@@ -3,7 +3,14 @@ import type { PolicyRefusal, SignItemError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { toItemError } from './vaultRules.ts'
 
-const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', approvals: 0 } as const
+const rule = {
+  kind: 'transaction',
+  chainIds: 'any',
+  to: 'any',
+  maxFeeWei: '100000',
+  approvals: 0,
+  approvers: 'any',
+} as const
 const rules = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, maxValueWei: '1' }] })
 const vault = { policy: { hash: '', text: '' }, rules }
 const above = { rule: 0, reasons: [{ code: 'value_above_max' as const }] }

@@ -6,7 +6,14 @@ import { createFakeClock } from '../../test/ports.ts'
 import { createVaultRules } from './vaultRules.ts'
 
 const NOW = Date.parse('2026-06-15T12:00:00.000Z')
-const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '100000', approvals: 0 } as const
+const payment = {
+  kind: 'transaction',
+  chainIds: 'any',
+  to: 'any',
+  maxFeeWei: '100000',
+  approvals: 0,
+  approvers: 'any',
+} as const
 
 describe('rules checked before a sample is used', () => {
   const clock = createFakeClock(NOW)

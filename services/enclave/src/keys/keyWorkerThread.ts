@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
+import { isEd25519Signature } from '@countersign/service/ed25519'
 import { serveThread } from '@countersign/service/thread'
 import { checkGrant, createGrant } from '../grant/grant.ts'
 import {
@@ -16,7 +17,11 @@ import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerParameters, Ke
 import { createLogKeys, type LogKeys } from './logKeys.ts'
 
 const { rootSecret, configHash, implementations, chainIds, log = null }: KeyWorkerParameters = workerData
-const vaultDeps = { policies: createPolicies({ log }), verifyEs256: createVerifyEs256() }
+const vaultDeps = {
+  policies: createPolicies({ log }),
+  verifyEs256: createVerifyEs256(),
+  verifyEd25519: isEd25519Signature,
+}
 const random = (length: number) => new Uint8Array(randomBytes(length))
 // An error near a private key doesn't say its cause.
 const FAILURE = { failure: 'the key worker could not do it' }

@@ -84,7 +84,7 @@ function toItem(changes: Partial<TransactionItem> = {}): TransactionItem {
   }
 }
 
-const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256() }
+const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256(), verifyEd25519: () => false }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 const sign = (item: SignItem, at = now) =>
   signItem({ keyring, now: at, random, implementations, ...vaultDeps }, item, { coordinatorKey })

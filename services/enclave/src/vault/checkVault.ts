@@ -4,7 +4,7 @@ import {
   type Policy,
   type PolicyRequest,
   type TimedSample,
-  type VerifyEs256,
+  type VerifySignatures,
 } from '@countersign/policy/core'
 import {
   type Hex,
@@ -24,7 +24,7 @@ export type VaultRules = {
   sample: TimedSample | undefined
 }
 
-export type CheckVaultDeps = { policies: Policies; verifyEs256: VerifyEs256 }
+export type CheckVaultDeps = VerifySignatures & { policies: Policies }
 
 type CheckVaultParameters = {
   item: SignItem
@@ -46,7 +46,7 @@ export const refusedKind: SignItemError = {
 
 /** Returns why a vault's rules don't allow its key to sign. Undefined if they do, with every required approval. */
 export function checkVault(
-  deps: Pick<CheckVaultDeps, 'verifyEs256'>,
+  deps: VerifySignatures,
   { item, vault, policy, sample, address, digest, now }: CheckVaultParameters,
 ): SignItemError | undefined {
   const request = toPolicyRequest(item, sample)
@@ -64,6 +64,7 @@ export function checkVault(
     policyHash: Buffer.from(vault.policy, 'hex'),
     digest,
     vaultAddress: address,
+    rule: vault.rule,
     kind: request.kind,
     nowMs: now,
     approvals: vault.approvals ?? [],

@@ -37,8 +37,12 @@ export function createPolicies({
   }
 }
 
-/** Whether this enclave can do what a policy requires. If its witnesses aren't asked here, none of its signatures would be released. */
-export function isSupported({ log }: Policy, setting: LogSetting | null): boolean {
+/**
+ * Whether this enclave can do what a policy requires. If its witnesses aren't asked here, none of its signatures would be released. Payments
+ * are not counted yet, so every vault with budgets is refused, under its other rules too.
+ */
+export function isSupported({ budgets, log }: Policy, setting: LogSetting | null): boolean {
+  if (budgets !== undefined) return false
   return log === null || isSatisfied(log, setting?.witnesses ?? [])
 }
 

@@ -12,7 +12,7 @@ import {
 } from '@countersign/protocol'
 import { createLog } from '@countersign/service'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { full, limited, scheduled } from '../../../../packages/policy/test/policies.ts'
+import { budgeted, full, limited, scheduled } from '../../../../packages/policy/test/policies.ts'
 import { beacon, createRound } from '../../test/beacon.ts'
 import { createKnownTime } from '../../test/time/time.ts'
 import { approve, findRule, large, payment } from '../../test/vault.ts'
@@ -206,6 +206,9 @@ test('derives no vault', async () => {
   const [one = '', two = ''] = full.log?.witnesses ?? []
   expect(await codeOf(startEnclave({ log: log([one]) }).derive(toText(full)))).toBe('policy_not_supported')
   expect(await startEnclave({ log: log([one, two]) }).derive(toText(full))).toHaveProperty('address')
+  // Payments are not counted yet.
+  const counting = startEnclave({ log: log(budgeted.log?.witnesses ?? []) })
+  expect(await codeOf(counting.derive(toText(budgeted)))).toBe('policy_not_supported')
   expect(await codeOf(derive(toText(scheduled)))).toBe('policy_not_supported')
   // Its rules are only for the first chain.
   expect(await codeOf(startEnclave({ chainIds: [11155111] }).derive(text))).toBe('policy_not_supported')

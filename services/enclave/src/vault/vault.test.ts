@@ -17,7 +17,7 @@ import {
 } from '@countersign/protocol'
 import { recoverAddress } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { beacon, full, limited, satellite, scheduled } from '../../../../packages/policy/test/policies.ts'
+import { beacon, budgeted, full, limited, satellite, scheduled } from '../../../../packages/policy/test/policies.ts'
 import { tryVaults } from '../../fuzz/randomVaults.ts'
 import { permit } from '../../test/typedData.ts'
 import {
@@ -118,6 +118,7 @@ describe('approvals: no signature', () => {
   test.each<[string, Approval[], number, string]>([
     ['of another digest', [approve(vault, { digest: toTransaction(vault, payment).digest })], 0, 'challenge_mismatch'],
     ['of another kind', [approve(vault, { digest, kind: 'message' })], 0, 'challenge_mismatch'],
+    ['of another rule', [approve(vault, { digest, rule: 1 - largeItem.vault.rule })], 0, 'challenge_mismatch'],
     ['of another policy', [approve({ ...vault, hash: other.hash }, { digest })], 0, 'challenge_mismatch'],
     ['of another vault', [approve({ ...vault, address: other.address }, { digest })], 0, 'challenge_mismatch'],
     ['of another user’s vault with the same policy', [approve(bobs, { digest })], 0, 'challenge_mismatch'],
@@ -239,6 +240,17 @@ describe('rules: no signature', () => {
       needs: full.log,
     })
     expect(sign(toTransaction(vault, payment), { policy: vault.text }, asked)).not.toHaveProperty('needs')
+  })
+
+  test('with budgets, under any rule, until payments are counted', () => {
+    const counted = createVault(owner, budgeted)
+    const log = { origins: [], witnesses: budgeted.log?.witnesses ?? [], quorum: 2 }
+    const items: SignItem[] = [
+      ...budgeted.rules.map((_, rule) => toTransaction(counted, payment, rule)),
+      { ...counted.granted, kind: 'address' },
+    ]
+    for (const item of items)
+      expect(sign(item, { policy: counted.text }, { log })).toEqual({ error: 'policy_not_supported' })
   })
 
   test('with a text that has the hash but is not a policy', () => {

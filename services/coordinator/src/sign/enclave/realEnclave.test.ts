@@ -289,7 +289,14 @@ describe('a real enclave', () => {
   }
 
   test('one enclave derives a vault, another signs once it has the policy, and rejects what the rules do', async () => {
-    const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '42000', approvals: 0 } as const
+    const rule = {
+      kind: 'transaction',
+      chainIds: 'any',
+      to: 'any',
+      maxFeeWei: '42000',
+      approvals: 0,
+      approvers: 'any',
+    } as const
     const policy = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, maxValueWei: '1' }] })
     const text = Buffer.from(toPolicyBytes(policy)).toString()
     const first = setUp([shared.http.url]).enclave
