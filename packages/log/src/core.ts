@@ -12,7 +12,6 @@ export {
   type LogEntry,
   readLogEntryKind,
   type StatementEntry,
-  type TableEntry,
   toLogEntryHex,
 } from './logEntry.ts'
 export {

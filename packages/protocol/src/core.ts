@@ -58,7 +58,6 @@ export {
   type OpenSessionRequest,
   openSessionRequest,
   type ReleaseRequest,
-  type RevocationItem,
   releaseRequest,
   type SignItem,
   type SignItemsRequest,
@@ -218,5 +217,4 @@ export {
   toVaultKeyIdInfo,
   toVaultKeyInfo,
 } from './vault.ts'
-export { type VaultBudget, vaultBudget } from './vaultBudget.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
