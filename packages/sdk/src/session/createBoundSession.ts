@@ -8,10 +8,8 @@ export function createBoundSession({ key }: BoundSessionOptions): Session {
   return {
     async prepare({ apiBaseUrl }, parameters) {
       const keys = openKeyStore(apiBaseUrl)
-      const findKey: StampContext['findKey'] = async ({ clientKey, expiresMs }) => {
-        if (key === undefined) return keys.find(clientKey, expiresMs)
-        return key.publicKey === clientKey ? key : undefined
-      }
+      const findKey: StampContext['findKey'] =
+        key === undefined ? keys.find : async ({ clientKey }) => (key.publicKey === clientKey ? key : undefined)
       if (isSignOut(parameters) && key === undefined) await deleteKeys(keys)
       return prepareRequest({ apiBaseUrl, shared: {}, findKey }, parameters)
     },

@@ -116,9 +116,7 @@ export function createDirectSession(options: DirectSessionOptions): DirectSessio
         credentials: 'omit' as const,
         ...(session && { headers: { authorization: `Session ${session.secret}` } }),
       }
-      const findKey = ({ clientKey, expiresMs }: { clientKey: string; expiresMs: number }) =>
-        keys.find(clientKey, expiresMs)
-      return prepareRequest({ apiBaseUrl, shared, findKey }, parameters)
+      return prepareRequest({ apiBaseUrl, shared, findKey: keys.find }, parameters)
     },
 
     async startLogin({ apiBaseUrl }) {

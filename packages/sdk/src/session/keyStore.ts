@@ -32,6 +32,9 @@ export type StoredKey = {
   session?: { secret: string; identity: OwnerIdentity }
 }
 
+/** The key of an open session, and the end of the session. */
+export type SessionKey = { clientKey: string; expiresMs: number }
+
 /** How long a sign-in may take. */
 const LOGIN_MS = 10 * 60_000
 /** The longest session of an enclave. */
@@ -90,16 +93,17 @@ export function openKeyStore(apiBaseUrl: string) {
     },
 
     /** The key of an open session. It stays until the session expires. */
-    async find(publicKey: string, expiresMs: number): Promise<ClientKey | undefined> {
+    async find({ clientKey, expiresMs }: SessionKey): Promise<ClientKey | undefined> {
+      const untilMs = Math.min(expiresMs, Date.now() + MAX_SESSION_MS)
       let key: StoredKey | undefined
       await change((keys, current) => {
-        key = current.find((one) => one.publicKey === publicKey)
+        key = current.find((one) => one.publicKey === clientKey)
         if (key === undefined) return
-        keys.put({ ...key, isUsed: true, untilMs: Math.min(expiresMs, Date.now() + MAX_SESSION_MS) })
+        if (!key.isUsed || key.untilMs !== untilMs) keys.put({ ...key, isUsed: true, untilMs })
         // Of earlier sessions: the service must not choose another user's key.
         for (const one of current) if (one.isUsed && one !== key) keys.delete(one.publicKey)
       })
-      return key && { publicKey, sign: (bytes) => sign(key as StoredKey, bytes) }
+      return key && { publicKey: clientKey, sign: (bytes) => sign(key as StoredKey, bytes) }
     },
 
     /** Removes a pending sign-in, so that its answer counts once. */

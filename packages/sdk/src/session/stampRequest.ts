@@ -11,7 +11,7 @@ import {
 } from '@countersign/protocol'
 import { createError } from '../client/errors.ts'
 import { type RequestParameters, request } from '../client/request.ts'
-import type { ClientKey } from './keyStore.ts'
+import type { ClientKey, SessionKey } from './keyStore.ts'
 
 export type Parameters = RequestParameters<unknown>
 
@@ -20,7 +20,7 @@ export type StampContext = {
   apiBaseUrl: string
   /** Members of every request of this session. */
   shared: Partial<Pick<Parameters, 'headers' | 'credentials'>>
-  findKey(session: { clientKey: string; expiresMs: number }): Promise<ClientKey | undefined>
+  findKey(session: SessionKey): Promise<ClientKey | undefined>
 }
 
 /** The clock of a device may differ from the service's by this. */

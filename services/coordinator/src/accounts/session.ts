@@ -47,9 +47,11 @@ export async function logout(
   { session, user }: Pick<SignedIn, 'session' | 'user'>,
   { session: id, all }: EndpointRequest<'POST /auth/logout'>,
 ): Promise<boolean> {
-  if (all) await deps.store.deleteSessions(user.id)
-  const isThis = id === undefined || id === toSessionId(session)
-  if (all || isThis) {
+  if (all) {
+    await deps.store.deleteSessions(user.id)
+    return true
+  }
+  if (id === undefined || id === toSessionId(session)) {
     await deps.store.deleteSession(session.sidHash)
     return true
   }
@@ -87,7 +89,7 @@ export function toSessionInfo(session: Session, clock: Clock): EndpointResponse<
   return { ...describeSession(session), clientKey, time: new Date(clock.now()).toISOString() }
 }
 
-/** Names a session for its user. Nobody can use it. */
+/** Names a session for its user. It authorizes nothing. */
 const toSessionId = ({ sidHash }: Pick<Session, 'sidHash'>) => sidHash.slice(0, 16)
 
 function describeSession({ clientKey, createdAt, expiresAt }: Pick<Session, 'clientKey' | 'createdAt' | 'expiresAt'>) {
