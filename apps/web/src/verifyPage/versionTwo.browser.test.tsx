@@ -141,7 +141,7 @@ describe('an address on the page', () => {
   test('with its opening shows the owner, and nothing of the opening leaves the page', async () => {
     await ask(wallet.cid, OWNER)
     await open(wallet.owner, OWNER)
-    await vi.waitFor(() => expect(statusOf('opening')).toBe('pass'))
+    await expect.poll(() => statusOf('opening')).toBe('pass')
     const { salt, identity } = wallet.owner as OwnerOpening
     const belongs = new RegExp(`0x[0-9a-fA-F]{40} belongs to ${identity.email} at ${identity.issuer}`)
     expect(textOf('.signed')).toMatch(belongs)

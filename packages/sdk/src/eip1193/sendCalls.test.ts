@@ -37,7 +37,7 @@ describe('wallet_sendCalls', () => {
   test('sends calls one after the other, and lists receipts and proofs', async () => {
     const { send, getStatus } = createProvider()
     const { id } = await send({ calls: [call, { to, data: '0x', value: '0x2' }, { to }] })
-    await vi.waitFor(async () => expect((await getStatus(id)).status).toBe(200))
+    await expect.poll(async () => (await getStatus(id)).status).toBe(200)
     const { receipts, capabilities, ...status } = await getStatus(id)
     expect(status).toEqual({ version: '2.0.0', id, chainId: '0x7a69', status: 200, atomic: false })
     expect(receipts.map(({ transactionHash }) => transactionHash)).toEqual(service.transactions.map(({ hash }) => hash))
@@ -95,7 +95,7 @@ describe('wallet_sendCalls', () => {
     const answers = [true, false]
     const { send, getStatus } = createProvider({ onConfirm: () => answers.shift() ?? true })
     const { id } = await send({ calls: [call, call, call] })
-    await vi.waitFor(async () => expect((await getStatus(id)).status).toBe(600))
+    await expect.poll(async () => (await getStatus(id)).status).toBe(600)
     expect((await getStatus(id)).receipts).toHaveLength(1)
   })
 
