@@ -12,6 +12,7 @@ export {
   type LogEntry,
   readLogEntryKind,
   type StatementEntry,
+  type TableEntry,
   toLogEntryHex,
 } from './logEntry.ts'
 export {

@@ -37,6 +37,7 @@ const entries: LogEntry[] = [
   { kind: 'signature', keyId: short('bob'), leaf: long('second'), timeMs: timeMs + 2 },
   { kind: 'dropped', keyId: short('bob'), leaf: long('second'), timeMs: timeMs + 30_000 },
   { kind: 'unacknowledged', keyId: short('alice'), leaf: long('first'), timeMs: timeMs + 60_000 },
+  { kind: 'table', rows: 2, root: long('table'), timeMs: timeMs + 60_000 },
 ]
 
 /** `spec/log-v1.md` §2. */

@@ -6,6 +6,7 @@ import {
   concatBytes,
   fromHex,
   type Hex,
+  MAX_RULES,
   type PasskeyApproval,
   toAgentApprovalBytes,
   toCanonicalJson,
@@ -88,7 +89,8 @@ function checkApproval(
   const { expiresMs } = approval
   const approver: Approver | undefined = policy.approvers[approval.approver]
   if (approver === undefined) return 'approver_unknown'
-  const listed = policy.rules[rule]?.approvers ?? []
+  // Any passkey may approve what belongs to no rule: a revocation.
+  const listed = rule === MAX_RULES && approver.type === 'passkey' ? 'any' : (policy.rules[rule]?.approvers ?? [])
   if (listed !== 'any' && !listed.includes(approval.approver)) return 'approver_not_allowed'
   if (!(nowMs < expiresMs)) return 'approval_expired'
   const maxMs = approver.type === 'key' ? MAX_AGENT_APPROVAL_MS : MAX_APPROVAL_MS

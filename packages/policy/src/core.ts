@@ -49,3 +49,4 @@ export type {
 } from './policy.ts'
 export { type Spend, type SpendContext, X402_SPENDERS } from './readSpend.ts'
 export { canTellTime, isDue, toDueMs } from './schedule.ts'
+export { parseStateHex, toStateHex, type VaultState } from './vaultState.ts'

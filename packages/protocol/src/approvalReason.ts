@@ -30,6 +30,8 @@ export type AuthenticatorDataReason = Infer<typeof authenticatorDataReason>
 export const approvalReason = either(
   literal(
     'approver_unknown',
+    /** The owner has revoked the approver's key. */
+    'approver_revoked',
     /** The rule doesn't list this approver, or the approval is of another type than the approver. */
     'approver_not_allowed',
     'approval_expired',

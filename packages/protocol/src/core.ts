@@ -58,6 +58,7 @@ export {
   type OpenSessionRequest,
   openSessionRequest,
   type ReleaseRequest,
+  type RevocationItem,
   releaseRequest,
   type SignItem,
   type SignItemsRequest,
@@ -217,4 +218,5 @@ export {
   toVaultKeyIdInfo,
   toVaultKeyInfo,
 } from './vault.ts'
+export { type VaultBudget, vaultBudget } from './vaultBudget.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'

@@ -132,8 +132,10 @@ export type VaultUse = Infer<typeof vaultUse>
 
 /** Members of every item: the key, the grant to use it, and the sample. */
 const granted = object({
-  sid: hex(32),
-  grant: string(),
+  sid: optional(hex(32)),
+  grant: optional(string()),
+  /** In place of a session: SHA-256(iss ‖ 0x00 ‖ sub) of the vault's owner. The approvals must suffice. */
+  owner: optional(hex(32)),
   /** Present if a vault signs. */
   keyId: hex(16),
   /** The whole sample. The enclave verifies it and uses it for one signature. A beacon round may serve many. */
@@ -143,12 +145,20 @@ const granted = object({
   stamp: optional(stamp),
 })
 
+type Granted = Infer<typeof granted>
+const hasSession = ({ sid, grant, owner }: Granted) => sid !== undefined && grant !== undefined && owner === undefined
+/** The session of an owner, or for a vault only its owner. */
+const hasAccess = (item: Granted) =>
+  hasSession(item) ||
+  (item.owner !== undefined && item.vault !== undefined && item.sid === undefined && item.grant === undefined)
+
 const hasRule = (vault: VaultUse | undefined) => vault === undefined || vault.rule !== undefined
 
 /** The sample is only for this call: signing the same again needs another. Members that are not hashed are rejected. */
 const offChain = checked(
   object({ ...granted.members, kind: literal(...offChainKinds), content: unread() }),
-  ({ kind, content, vault }) => hasRule(vault) && parseOffChainContent(kind, content, TypeError),
+  ({ kind, content, ...item }) =>
+    hasAccess(item) && hasRule(item.vault) && parseOffChainContent(kind, content, TypeError),
 ) as Schema as Schema<OffChainItem>
 
 /** The content to sign, by kind. Never a bare hash: the enclave rebuilds the content and hashes it itself. */
@@ -162,9 +172,13 @@ export const signItems = {
       /** The statement's receipt version. Version 1 has no beacons and no vaults. */
       statementVersion: literal(1, 2),
     }),
-    ({ vault, statementVersion }) => vault === undefined || (statementVersion === 2 && hasRule(vault)),
+    ({ statementVersion, ...item }) =>
+      hasAccess(item) && (item.vault === undefined || (statementVersion === 2 && hasRule(item.vault))),
   ),
-  authorization: object({ ...granted.members, kind: literal('authorization'), authorization: unread<Authorization>() }),
+  authorization: checked(
+    object({ ...granted.members, kind: literal('authorization'), authorization: unread<Authorization>() }),
+    hasSession,
+  ),
   ...(Object.fromEntries(offChainKinds.map((kind) => [kind, offChain])) as Record<OffChainKind, typeof offChain>),
   /**
    * Requests a statement that the address belongs to this enclave and these rules. It needs no approvals, because the wallet key signs
@@ -172,7 +186,12 @@ export const signItems = {
    */
   address: checked(
     object({ ...granted.members, kind: literal('address') }),
-    ({ vault }) => vault?.approvals === undefined && vault?.rule === undefined,
+    (item) => hasSession(item) && item.vault?.approvals === undefined && item.vault?.rule === undefined,
+  ),
+  /** Revokes an approver's key. Needs a session of the owner, or the approval of one passkey of the vault. */
+  revocation: checked(
+    object({ ...granted.members, kind: literal('revocation'), key: hex(32) }),
+    (item) => hasAccess(item) && item.vault !== undefined && item.vault.rule === undefined,
   ),
 }
 
@@ -181,6 +200,7 @@ export type TransactionItem = Items['transaction']
 export type AuthorizationItem = Items['authorization']
 export type OffChainItem = Infer<typeof granted> & OffChainContent
 export type AddressItem = Items['address']
+export type RevocationItem = Items['revocation']
 export type SignItem = Items[keyof Items]
 
 export const MAX_SIGN_ITEMS = 256
@@ -199,6 +219,8 @@ export const signItemsRequest = checked(
 )
 export type SignItemsRequest = Infer<typeof signItemsRequest>
 
+const MAX_STATES_PER_CALL = 4_096
+
 /** Starts the log of a boot, or returns appended entries again. */
 export const logRequest = object({
   /**
@@ -211,8 +233,12 @@ export const logRequest = object({
       checkpoint: nullable(string()),
       /** The frontier of the checkpoint's tree: one hash of 32 bytes for each bit set in its size. */
       hashes: hashes(53),
+      /** The last entry of the checkpoint's tree, which is the root of the table, and its siblings in the smallest complete subtree. */
+      table: optional(object({ entry: hex(57), path: hashes(53) })),
     }),
   ),
+  /** States of the table that the start needs, by row. A call has some; the first has `from` 0. */
+  states: optional(object({ from: natural, rows: shortList<string>(MAX_STATES_PER_CALL, (state) => isHex(state)) })),
   /** The first entry to return again. The enclave may forget entries that a quorum has cosigned. Its response says where it begins. */
   from: optional(natural),
 })

@@ -135,9 +135,15 @@ const signItemError = either(
       'policy_unknown',
       /** This enclave doesn't understand the policy, or the policy needs a log and the enclave has none. */
       'policy_not_supported',
+      /** The witnesses' time is unknown or too old. Fetch a fresh cosignature and try again. */
+      'budget_time',
+      /** The log of the budgets isn't open here, or the policy's witnesses aren't asked here. */
+      'budget_unavailable',
     ),
   }),
   object({ error: literal('policy_refused'), details: policyRefusal }),
+  /** `budget` is an index in the policy, and `left` what it still allows. */
+  object({ error: literal('budget_exceeded'), budget: natural, left: string(/^\d{1,78}$/) }),
   /** Every approval is valid, but `missing` more are needed. */
   object({ error: literal('approvals_missing'), missing: natural }),
   /** `index` is the position in the list of approvals. */
@@ -185,10 +191,18 @@ const appendedEntries = {
   from: natural,
   /** All entries from `from` up to the size of the checkpoint. */
   entries: list(hex(57)),
+  /** The changes of the table whose roots are among the entries, in their order. */
+  states: list(object({ row: natural, state: hexUpTo(364) })),
   /** A note with the signature of the log's key. */
   checkpoint: string(),
 }
-export type AppendedEntries = { origin: string; from: number; entries: readonly string[]; checkpoint: string }
+export type AppendedEntries = {
+  origin: string
+  from: number
+  entries: readonly string[]
+  states: readonly { row: number; state: string }[]
+  checkpoint: string
+}
 
 /**
  * The response if the settings have a log. It arrives before the quotes and has only the positions of the leaves. `release` returns quotes

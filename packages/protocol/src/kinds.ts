@@ -8,6 +8,7 @@ export const subjects = {
   authorization: { hasSignature: true, isRepeatable: true },
   'off-chain': { hasSignature: false, isRepeatable: false },
   address: { hasSignature: false, isRepeatable: true },
+  revocation: { hasSignature: false, isRepeatable: true },
 } as const
 
 export type SignatureKind = keyof typeof subjects
@@ -37,6 +38,7 @@ export const kinds = {
   },
   'typed-data': { subject: 'off-chain', number: 3, isApprovable: true, name: 'typed data (EIP-712)' },
   address: { subject: 'address', number: 5, isApprovable: false, name: 'address' },
+  revocation: { subject: 'revocation', number: 6, isApprovable: true, name: 'revocation' },
 } as const satisfies Record<string, Row>
 
 export type Kind = keyof typeof kinds

@@ -1,5 +1,6 @@
 import { contentSchemas, type OffChainContent, offChainKinds } from './contents.ts'
 import { either, ethereum, hex, type Infer, list, literal, object, optional, type Schema } from './schema.ts'
+import { vaultBudget } from './vaultBudget.ts'
 
 /** The half of an opening with the signed content. `approvals` are present if the vault's policy required some. */
 // @__NO_SIDE_EFFECTS__
@@ -10,6 +11,8 @@ export function toContentHalf<Item>(approvals: Schema<Item>) {
     /** The signed digest, which is the hash of `content`. */
     digest: ethereum(32),
     approvals: optional(list(approvals)),
+    /** Present if a rule of kind `spend` allowed it. */
+    budget: optional(vaultBudget),
   })
   return either(
     // Hex keeps the case in which it was signed, because the commitment covers that spelling.

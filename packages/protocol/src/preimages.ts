@@ -156,8 +156,8 @@ export const approval = {
 /** What the key of a program signs to approve a vault's signature: the same fields. */
 export const agentApproval = { ...approval, tag: 'countersign/agent-approval/v1' } as const
 
-/** HKDF info of log keys. */
-export const log = { tag: 'countersign/log/v1', fields: { origin: 'rest' } } as const
+/** HKDF info of log keys. An incompatible change of the log's entries needs another tag, so that older code can't continue a log. */
+export const log = { tag: 'countersign/log/v1b', fields: { origin: 'rest' } } as const
 
 /** A witness's signature over a statement about a log. */
 export const witnessStatement = { tag: 'countersign/witness-statement/v1', fields: { statement: 'rest' } } as const

@@ -5,6 +5,7 @@ import { fromHex, type Hex, toPrefixedHex } from './hex.ts'
 import type { SignatureKind } from './kinds.ts'
 import * as preimages from './preimages.ts'
 import { toPreimage } from './tags.ts'
+import type { VaultBudget } from './vaultBudget.ts'
 
 /** A transaction with its digest, signature and hash, as in receipts of both versions. */
 export type TransactionSubject = {
@@ -21,6 +22,8 @@ export type TransactionSubject = {
   digestSigned: Hex
   signature: Hex
   signedAt: string
+  /** Present if a rule of kind `spend` allowed it. */
+  budget?: VaultBudget | undefined
 }
 
 /** An EIP-7702 authorization: the wallet delegates to the code of `address`. */
@@ -43,12 +46,16 @@ export type OffChainSubject = { commitment: string }
  */
 export type AddressSubject = { address: Hex; policy: string | null; owner: string }
 
+/** An approver's key (32 bytes) that a vault never accepts again. */
+export type RevocationSubject = { address: Hex; policy: string; key: string }
+
 /** The public part of a signature, with its kind. */
 export type Signed =
   | { kind: 'transaction'; subject: TransactionSubject }
   | { kind: 'authorization'; subject: AuthorizationSubject }
   | { kind: 'off-chain'; subject: OffChainSubject }
   | { kind: 'address'; subject: AddressSubject }
+  | { kind: 'revocation'; subject: RevocationSubject }
 
 /** A signature in its owner's list, by kind. A transaction has no `kind`. An off-chain signature has no other members. */
 export type SignedSummary =
@@ -67,7 +74,7 @@ export type SignedSummary =
       implementation: Hex
     }
   | { kind: 'off-chain' }
-  | { kind: 'address' }
+  | { kind: 'address' | 'revocation' }
 
 /** A selector and two words, such as the recipient and amount of a token transfer. Calldata can be long, and the list shows no more. */
 export const SUMMARY_DATA_BYTES = 68
@@ -109,6 +116,11 @@ const rows: {
     toEventHash: (subject) => toPrefixedHex(hashSubject(subject)),
     toDigest: (subject) => toPrefixedHex(hashSubject(subject)),
     summarize: () => ({ kind: 'address' }),
+  },
+  revocation: {
+    toEventHash: (subject) => toPrefixedHex(hashSubject(subject)),
+    toDigest: (subject) => toPrefixedHex(hashSubject(subject)),
+    summarize: () => ({ kind: 'revocation' }),
   },
 }
 

@@ -22,6 +22,7 @@ export const errorStatus = {
   transfer_refused: 403,
   share_refused: 403,
   log_refused: 403,
+  states_missing: 403,
   boot_unknown: 404,
   issuer_unavailable: 503,
   time_unknown: 503,

@@ -53,6 +53,7 @@ async function start(env: Env): Promise<RunningService> {
     implementations: config.settings.implementations,
     chainIds: config.chainIds,
     log: config.settings.log,
+    onChanges: (changes) => statementLog?.change(changes),
   })
   shutdown.add(() => keyWorker.close())
   const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createHardware(config, clock)

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, LogSetting, OwnerOpening, SignItem, SignItemError } from '@countersign/protocol/core'
 import { endThread } from '@countersign/service/thread'
+import type { LogTimes, StateChange } from '../budget/budgetTable.ts'
 import type { Grant, GrantFault } from '../grant/grant.ts'
 import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'
 import type { SignedItem } from '../sign/signItem.ts'
@@ -26,6 +27,8 @@ export type KeyWorker = {
   describeLog(origin: string): Promise<Uint8Array>
   /** Signs a text with the log's Ed25519 key (64 bytes) if it is a checkpoint of this origin. */
   signCheckpoint(origin: string, text: string): Promise<Uint8Array>
+  /** Takes the table of budgets of a log that starts. Returns false for a malformed state. */
+  startTable(origin: string, states: readonly string[]): Promise<boolean>
   /** Receives the secret if it was not given at the start, and gives it out sealed. */
   holder: RootSecretHolder
   /** Resolves when the thread has ended for any reason. The enclave can't serve without it. */
@@ -36,7 +39,13 @@ export type KeyWorker = {
 /** A key, and the opening of its owner commitment. */
 type OwnedKey = WalletKey & { owner: OwnerOpening }
 
-type SignParameters = { coordinatorKey: string; now: number; rules?: VaultRules | undefined }
+type SignParameters = {
+  coordinatorKey: string
+  now: number
+  rules?: VaultRules | undefined
+  /** The open log, for budgets. */
+  log?: LogTimes | undefined
+}
 type DescribeVaultParameters = { sid: string; grant: string; policy: string; now: number }
 
 export type KeyWorkerTask =
@@ -46,6 +55,7 @@ export type KeyWorkerTask =
   | { kind: 'getCommitment' }
   | { kind: 'describeLog'; origin: string }
   | { kind: 'signCheckpoint'; origin: string; text: string }
+  | { kind: 'startTable'; origin: string; states: readonly string[] }
 
 export type KeyWorkerAnswer =
   | OpenedGrant
@@ -54,7 +64,11 @@ export type KeyWorkerAnswer =
   | OwnedKey
   | { fault: GrantFault }
   | { bytes: Uint8Array }
+  | { isStarted: boolean }
   | { failure: string }
+
+/** The answers of one message, and the changes of the table that its tasks made, even where a task failed. */
+export type KeyWorkerAnswers = { answers: KeyWorkerAnswer[]; changes: StateChange[] }
 
 /** A call of `holder`. These are few, run one at a time, and are separate from the tasks, which are answered in order. */
 export type HolderCall = { method: keyof RootSecretHolder; parameter: unknown }
@@ -78,9 +92,14 @@ export type KeyWorkerParameters = {
   chainIds?: readonly number[] | undefined
   /** From the settings. If omitted, there is no log. */
   log?: LogSetting | null
+  /** Called with each change of the table of budgets, before the answer that it belongs to. */
+  onChanges?: (changes: readonly StateChange[]) => void
 }
 
-export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<KeyWorker> {
+export async function createKeyWorker({
+  onChanges = () => {},
+  ...parameters
+}: KeyWorkerParameters): Promise<KeyWorker> {
   const worker = new Worker(new URL('./keyWorkerThread.ts', import.meta.url), {
     workerData: parameters,
   })
@@ -110,8 +129,10 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
       resolve()
     })
   })
-  worker.on('message', (answers: KeyWorkerAnswer[] | HolderAnswer) => {
-    if (!Array.isArray(answers)) return answerCaller(holderCallers.shift(), answers)
+  worker.on('message', (message: KeyWorkerAnswers | HolderAnswer) => {
+    if (!('answers' in message)) return answerCaller(holderCallers.shift(), message)
+    const { answers, changes } = message
+    if (changes.length > 0) onChanges(changes)
     for (const [index, caller] of (waiting.shift() ?? []).entries()) {
       const answer = answers[index]
       if (answer === undefined || 'failure' in answer) caller.reject(new Error(answer?.failure ?? 'no answer'))
@@ -165,6 +186,8 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
     describeLog: async (origin) => (await send<{ bytes: Uint8Array }>({ kind: 'describeLog', origin })).bytes,
     signCheckpoint: async (origin, text) =>
       (await send<{ bytes: Uint8Array }>({ kind: 'signCheckpoint', origin, text })).bytes,
+    startTable: async (origin, states) =>
+      (await send<{ isStarted: boolean }>({ kind: 'startTable', origin, states })).isStarted,
     close: () => endThread(worker),
   }
 }

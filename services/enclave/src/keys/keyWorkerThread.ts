@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isEd25519Signature } from '@countersign/service/ed25519'
 import { serveThread } from '@countersign/service/thread'
+import { createBudgetTable } from '../budget/budgetTable.ts'
 import { checkGrant, createGrant } from '../grant/grant.ts'
 import {
   computeCommitment,
@@ -13,16 +14,27 @@ import { signItem } from '../sign/signItem.ts'
 import { createVerifyEs256 } from '../vault/es256.ts'
 import { createPolicies } from '../vault/policies.ts'
 import { createKeyring, type Keyring } from './deriveKey.ts'
-import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerParameters, KeyWorkerTask } from './keyWorker.ts'
+import type {
+  HolderAnswer,
+  HolderCall,
+  KeyWorkerAnswer,
+  KeyWorkerAnswers,
+  KeyWorkerParameters,
+  KeyWorkerTask,
+} from './keyWorker.ts'
 import { createLogKeys, type LogKeys } from './logKeys.ts'
 
 const { rootSecret, configHash, implementations, chainIds, log = null }: KeyWorkerParameters = workerData
+const random = (length: number) => new Uint8Array(randomBytes(length))
+const budgets = createBudgetTable({ random })
 const vaultDeps = {
   policies: createPolicies({ log }),
   verifyEs256: createVerifyEs256(),
   verifyEd25519: isEd25519Signature,
+  witnesses: log?.witnesses ?? [],
+  budgets,
+  elapsedMs: () => performance.now(),
 }
-const random = (length: number) => new Uint8Array(randomBytes(length))
 // An error near a private key doesn't say its cause.
 const FAILURE = { failure: 'the key worker could not do it' }
 
@@ -55,6 +67,7 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
       return { ...key, owner: keyring.openOwner(key.keyId, grant.identity) }
     }
     if (task.kind === 'getCommitment') return { bytes: commitment }
+    if (task.kind === 'startTable') return { isStarted: budgets.start(task.origin, task.states) }
     if (task.kind === 'describeLog' || task.kind === 'signCheckpoint') {
       const { origin } = task
       if (log === null || !log.origins.includes(origin)) return FAILURE
@@ -89,6 +102,8 @@ function copyViews(value: unknown): unknown {
 // Run in sequence, so that answers come in the order of the calls.
 let last: Promise<unknown> = Promise.resolve()
 serveThread((message: KeyWorkerTask[] | HolderCall) => {
-  if (Array.isArray(message)) parentPort?.postMessage(message.map(perform))
-  else last = last.then(async () => parentPort?.postMessage(await answer(message)))
+  if (Array.isArray(message)) {
+    const answers = message.map(perform)
+    parentPort?.postMessage({ answers, changes: budgets.takeChanges() } satisfies KeyWorkerAnswers)
+  } else last = last.then(async () => parentPort?.postMessage(await answer(message)))
 })

@@ -24,6 +24,8 @@ export type PendingStatement = {
   coordinatorKey: string
   /** The witnesses that the vault requires, in addition to those of the settings. */
   needs: PolicyLog | null
+  /** Present if the payment is counted against budgets: the vault's keys that approved it, by their index among the approvers. */
+  countedFor: readonly number[] | undefined
   bytes: number
   signedAtMs: number
   state: State
@@ -58,6 +60,10 @@ export function createPendingStatements(deps: {
   const batches = new Map<StartedBatch, number>()
   const used = { statements: 0, bytes: 0 }
   const waiting: (() => void)[] = []
+  /** Keys that this boot has revoked, as `<key ID> <approver>`. */
+  const revoked = new Set<string>()
+  const isRevoked = ({ keyId, countedFor = [] }: PendingStatement) =>
+    countedFor.some((approver) => revoked.has(`${keyId} ${approver}`))
 
   function freeMemory(statements: number, bytes: number) {
     used.statements -= statements
@@ -127,6 +133,7 @@ export function createPendingStatements(deps: {
         add(statement: PendingStatement) {
           const { leaf, bytes, signedAtMs } = statement
           if (ended.has(leaf, signedAtMs)) throw unavailable('signed by an earlier call that has ended')
+          if (isRevoked(statement)) throw unavailable('its approver was revoked meanwhile')
           // A repeated call within the same millisecond creates the same statement.
           if (pending.has(leaf)) return
           pending.set(leaf, statement)
@@ -141,6 +148,14 @@ export function createPendingStatements(deps: {
             if (statement.state.kind === 'signed' && pending.get(statement.leaf) === statement) end(statement)
           }
         },
+      }
+    },
+
+    /** Ends the unreleased statements that a key approved. They stay counted. */
+    revoke(keyId: string, approver: number) {
+      revoked.add(`${keyId} ${approver}`)
+      for (const statement of pending.values()) {
+        if (statement.state.kind !== 'released' && isRevoked(statement)) end(statement, 'dropped')
       }
     },
 

@@ -72,12 +72,12 @@ describe('release', () => {
     ],
     [
       'a cosignature of another checkpoint',
-      (note) => ({ ...cosign(note.replace('\n2\n', '\n3\n')), checkpoint: note }),
+      (note) => ({ ...cosign(note.replace('\n4\n', '\n5\n')), checkpoint: note }),
     ],
     ['one bad signature among three', (note) => spoil(cosign(note, witnesses), 1)],
     [
       'another text under the same cosignatures',
-      (note) => ({ ...cosign(note), checkpoint: note.replace('\n2\n', '\n3\n') }),
+      (note) => ({ ...cosign(note), checkpoint: note.replace('\n4\n', '\n5\n') }),
     ],
     ['an extension line', (note) => ({ ...cosign(note), checkpoint: note.replace('\n\n', '\nmore\n\n') })],
     [

@@ -2,6 +2,8 @@ import { createPublicKey, sign as signByNode } from 'node:crypto'
 import {
   appendLeaves,
   computeFrontierRoot,
+  createInclusionProof,
+  createLeafReader,
   createNoteKey,
   decodeLogEntry,
   emptyFrontier,
@@ -50,8 +52,15 @@ async function toStart(log: ReturnType<typeof createTestLog>, from: Frontier = e
   const { log: answer } = await log.statementLog.call({ from: from.size })
   const leaves = (answer?.entries ?? []).map((entry) => hashLogEntry(decodeLogEntry(fromHex(entry))))
   const frontier = appendLeaves(from, leaves)
-  return { origin: first, checkpoint: answer?.checkpoint ?? '', hashes: frontier.hashes.map(toHex), frontier }
+  const { size, hashes } = frontier
+  const level = Math.log2(size & -size)
+  const proof = from.size > 0 ? [] : createInclusionProof(createLeafReader(leaves), { index: size - 1, size })
+  const table = { entry: answer?.entries.at(-1) ?? '', path: proof.slice(0, level).map(toHex) }
+  return { origin: first, checkpoint: answer?.checkpoint ?? '', hashes: hashes.map(toHex), table, frontier }
 }
+
+/** The root of an empty table. */
+const emptyTable = { kind: 'table', rows: 0, root: '00'.repeat(32), timeMs: NOW } as const
 
 describe('starting a log', () => {
   test('from nothing: the boot is the first entry, signed by the origin’s key, and the log is not open yet', async () => {
@@ -60,12 +69,16 @@ describe('starting a log', () => {
     const { log } = await statementLog.call({ start: fromNothing })
     expect(log).toMatchObject({ origin: first, from: 0, isOpen: false })
     const entry = { kind: 'boot', bootId: toHex(bootId), configHash: toHex(configHash), timeMs: NOW }
-    expect(log?.entries.map((bytes) => decodeLogEntry(fromHex(bytes)))).toEqual([entry])
+    expect(log?.entries.map((bytes) => decodeLogEntry(fromHex(bytes)))).toEqual([entry, emptyTable])
     const { own, keys } = await statementLog.describe()
     expect(own).toEqual(origins)
     expect(keys.map((key) => parseVkey(key).name)).toEqual(origins)
     const { text } = openNote(log?.checkpoint ?? '', [parseVkey(keys[0] ?? '')])
-    expect(parseCheckpoint(text)).toMatchObject({ origin: first, size: 1, root: hashLogEntry(entry as never) })
+    expect(parseCheckpoint(text)).toMatchObject({
+      origin: first,
+      size: 2,
+      root: computeFrontierRoot(appendLeaves(emptyFrontier, [entry as never, emptyTable].map(hashLogEntry))),
+    })
     expect(() => statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
     expect(() => statementLog.reserve([])).toThrow(withCode('log_unavailable'))
   })
@@ -89,11 +102,11 @@ describe('starting a log', () => {
     const { frontier, ...start } = await toStart(earlier)
     const later = createTestLog({ bootId: new Uint8Array(16).fill(4) })
     const { log } = await later.statementLog.call({ start })
-    expect(log).toMatchObject({ from: 5, isOpen: false })
-    const boot = hashLogEntry(decodeLogEntry(fromHex(log?.entries[0] ?? '')))
+    expect(log).toMatchObject({ from: 7, isOpen: false })
+    const leaves = (log?.entries ?? []).map((entry) => hashLogEntry(decodeLogEntry(fromHex(entry))))
     expect(parseCheckpoint(parseNote(log?.checkpoint ?? '').text)).toMatchObject({
-      size: 6,
-      root: computeFrontierRoot(appendLeaves(frontier, [boot])),
+      size: 9,
+      root: computeFrontierRoot(appendLeaves(frontier, leaves)),
     })
   })
 
@@ -108,7 +121,7 @@ describe('starting a log', () => {
     ['a frontier of the empty tree', (start) => ({ ...start, checkpoint: null })],
     [
       'another size under the same signature',
-      (start) => ({ ...start, checkpoint: start.checkpoint.replace('\n3\n', '\n2\n') }),
+      (start) => ({ ...start, checkpoint: start.checkpoint.replace('\n5\n', '\n4\n') }),
     ],
     ['no signature', (start) => ({ ...start, checkpoint: start.checkpoint.split('\n\n')[0] })],
     [
@@ -129,10 +142,10 @@ describe('starting a log', () => {
     const earlier = await createOpenLog()
     await sign(earlier, items(2))
     const start = await toStart(earlier)
-    expect(start.frontier.size).toBe(3)
+    expect(start.frontier.size).toBe(5)
     const { statementLog } = createTestLog({ origins: [first] })
     await expect(statementLog.call({ start: change(start) as never })).rejects.toEqual(withCode('log_refused'))
-    expect((await statementLog.call({ start })).log?.from).toBe(3)
+    expect((await statementLog.call({ start })).log?.from).toBe(5)
   })
 
   test('fails before the time is known', async () => {
@@ -163,12 +176,12 @@ describe('entries', () => {
     const batches = [items(3), items(1), items(2)]
     const answers = await Promise.all(batches.map((batch) => sign(log, batch)))
     expect(answers.map(({ from, entries }) => [from, entries.length])).toEqual([
-      [0, 4],
-      [4, 1],
-      [5, 2],
+      [0, 6],
+      [6, 2],
+      [8, 3],
     ])
     const all = answers.flatMap(({ entries }) => entries).map((entry) => decodeLogEntry(fromHex(entry)))
-    expect(all.slice(1)).toEqual(
+    expect(all.slice(1).filter(({ kind }) => kind !== 'table')).toEqual(
       batches.flat().map((item) => ({ kind: 'signature', keyId: toHex(bootId), leaf: toLeaf(item), timeMs: NOW })),
     )
     for (const { checkpoint, from, entries } of answers) {
@@ -191,10 +204,10 @@ describe('entries', () => {
     await release(statementLog, { drop: [toLeaf(lost)] })
     statementLog.append(batches[1] as never)
     const appended = await reservation.collect(batches.flatMap(toPlacements))
-    expect(appended?.from).toBe(2)
+    expect(appended?.from).toBe(4)
     const kinds = appended?.entries.map((entry) => decodeLogEntry(fromHex(entry)).kind)
-    expect(kinds).toEqual(['signature', 'dropped', 'signature'])
-    expect(parseCheckpoint(parseNote(appended?.checkpoint ?? '').text).size).toBe(5)
+    expect(kinds).toEqual(['signature', 'table', 'dropped', 'signature', 'table'])
+    expect(parseCheckpoint(parseNote(appended?.checkpoint ?? '').text).size).toBe(9)
   })
 
   test('a statement dropped before its second batch gets no second entry, and that call fails', async () => {
@@ -211,7 +224,7 @@ describe('entries', () => {
     await expect(reservation.collect(toPlacements(batch))).rejects.toEqual(withCode('log_unavailable'))
     reservation.close()
     expect((await kindsOf(log)).slice(1)).toEqual(['signature', 'dropped', 'signature'])
-    const ends = (await readEntries(log)).slice(1).map((entry) => 'leaf' in entry && entry.leaf)
+    const ends = (await readEntries(log)).slice(1).flatMap((entry) => ('leaf' in entry ? entry.leaf : []))
     expect(ends).toEqual([toLeaf(twice), toLeaf(twice), toLeaf(mine)])
   })
 
@@ -237,10 +250,10 @@ describe('entries', () => {
     await sign(log, items(2))
     await release(statementLog, cosign(one.checkpoint))
     const { log: answer } = await statementLog.call({ from: 0 })
-    expect(answer).toMatchObject({ from: 3, isOpen: true })
-    expect(answer?.entries).toHaveLength(2)
-    expect((await statementLog.call({ from: 4 })).log?.entries).toEqual(answer?.entries.slice(1))
-    expect((await statementLog.call({ from: 99 })).log).toMatchObject({ from: 5, entries: [] })
+    expect(answer).toMatchObject({ from: 5, isOpen: true })
+    expect(answer?.entries).toHaveLength(3)
+    expect((await statementLog.call({ from: 6 })).log?.entries).toEqual(answer?.entries.slice(1))
+    expect((await statementLog.call({ from: 99 })).log).toMatchObject({ from: 8, entries: [] })
   })
 
   test('signs a checkpoint again for the next caller if signing failed', async () => {
@@ -254,7 +267,7 @@ describe('entries', () => {
     await expect(sign(log, items(1))).rejects.toThrow('broken')
     isBroken = false
     const { log: answer } = await log.statementLog.call({})
-    expect(parseCheckpoint(parseNote(answer?.checkpoint ?? '').text).size).toBe(2)
+    expect(parseCheckpoint(parseNote(answer?.checkpoint ?? '').text).size).toBe(4)
   })
 })
 

@@ -21,13 +21,15 @@ import {
   toHex,
 } from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
+import type { LogTimes, StateChange } from '../budget/budgetTable.ts'
+import { readPassedS } from '../budget/readPassedS.ts'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Placement, StartedBatch } from '../sign/batch.ts'
 import type { SignedItem } from '../sign/signItem.ts'
 import type { Time } from '../time/time.ts'
 import { createFindCosigners } from './cosigners.ts'
-import { createLogTree, type LogTree } from './logTree.ts'
+import { createLogTree, type LogPart, type LogTree } from './logTree.ts'
 import { createPendingStatements, type PendingLimits, type PendingStatement, unavailable } from './pendingStatements.ts'
 import { readStart } from './readStart.ts'
 
@@ -35,7 +37,7 @@ export type StatementLogDeps = {
   setting: LogSetting
   /** An ordered subset of the setting's origins. */
   origins: readonly string[]
-  keyWorker: Pick<KeyWorker, 'describeLog' | 'signCheckpoint'>
+  keyWorker: Pick<KeyWorker, 'describeLog' | 'signCheckpoint' | 'startTable'>
   bootId: Uint8Array
   configHash: Uint8Array
   time: Pick<Time, 'now' | 'assertKnown' | 'raise'>
@@ -60,10 +62,12 @@ const LIMITS: Limits = {
   ended: 16_384,
 }
 
+const MAX_STATES = 131_072
+
 /** The approximate size of a statement of version 2, without its subject. */
 const STATEMENT_BYTES = 2_048
 
-type Appended = { tree: LogTree; from: number; entries: string[]; checkpoint: Promise<string> }
+type Appended = LogPart & { tree: LogTree; checkpoint: Promise<string> }
 
 export type StatementLog = ReturnType<typeof createStatementLog>
 
@@ -84,8 +88,14 @@ export function createStatementLog(deps: StatementLogDeps) {
   const appended = new WeakMap<StartedBatch, Appended>()
   /** The newest log that this boot has started. It opens when a quorum has cosigned the entry of the boot. */
   let tree: LogTree | undefined
+  /** The states of the table that a start will need, in the order of the rows. */
+  let staged: string[] = []
+  /** The newest cosignature of each witness under a checkpoint of this boot, in seconds. */
+  const timesS: Record<string, number> = {}
   /** Origins that this boot has abandoned for another. It never returns to them. */
   const abandoned = new Set<string>()
+  /** Starts run in sequence: each loads the table of its log. */
+  let starting: Promise<unknown> = Promise.resolve()
   const pending = createPendingStatements({
     limits,
     elapsedMs,
@@ -102,16 +112,23 @@ export function createStatementLog(deps: StatementLogDeps) {
     if (tree?.origin === origin) return
     time.assertKnown()
     const key = await getKey(origin)
-    // No `await` from here on, so of two starts of one origin the second finds the first.
-    if (tree?.origin === origin) return
-    assertUsable(origin)
-    const frontier = readStart(wanted, key)
+    const states = staged
+    const { frontier, table } = readStart(wanted, key, states)
+    if (!(await keyWorker.startTable(origin, states))) throw refused('a state of the table is malformed')
+    staged = []
     if (tree !== undefined) abandoned.add(tree.origin)
-    tree = createLogTree({ origin, start: frontier, sign: (text) => signCheckpoint(key, text) })
+    tree = createLogTree({ origin, start: frontier, table, sign: (text) => signCheckpoint(key, text), now: time.now })
     const timeMs = time.now()
     tree.append({ kind: 'boot', bootId, configHash: toHex(configHash), timeMs })
     log.info({ msg: 'Started a log', origin, size: frontier.size })
     pending.endUnreleased()
+  }
+
+  /** Takes states in parts, from the first row on. */
+  function stage({ from, rows }: NonNullable<LogRequest['states']>) {
+    if (from === 0) staged = []
+    if (from !== staged.length || staged.length + rows.length > MAX_STATES) throw refused('the states are not in order')
+    staged.push(...rows)
   }
 
   function assertUsable(origin: string) {
@@ -144,34 +161,40 @@ export function createStatementLog(deps: StatementLogDeps) {
 
   /** The size that a quorum has cosigned, with cosigners and times. */
   function verifyCosignatures({ checkpoint, cosignatures }: ReleaseRequest) {
-    if (checkpoint === undefined || cosignatures === undefined) return { size: 0, cosigners: [], shownMs: 0 }
+    if (checkpoint === undefined || cosignatures === undefined) return { size: 0, found: [], shownMs: 0 }
     const found = findCosigners(checkpoint + cosignatures.map((line) => `${line}\n`).join(''))
     const { text } = found
-    const cosigners = found.cosignatures.map(({ witness }) => witness)
+    const cosigners = toWitnesses(found.cosignatures)
     const size = tree?.findSize(text)
     if (tree === undefined || size === undefined) throw refused('not a checkpoint of this boot and its log')
     if (!isSatisfied(setting, cosigners)) throw refused(`${cosigners.length} of ${setting.quorum} cosigned`)
     const shownMs = learnTime(found.cosignatures)
+    for (const { witness, timestampS } of found.cosignatures) {
+      timesS[witness] = Math.max(timesS[witness] ?? 0, timestampS)
+    }
     const wasOpen = tree.isOpen()
     tree.setCosigned(size)
     if (!wasOpen) log.info({ msg: 'Opened the log', origin: tree.origin, size })
-    return { size, cosigners, shownMs }
+    return { size, found: found.cosignatures, shownMs }
   }
 
   /** The batch of a statement that may be released with the batch's quote. Undefined if the note in the request is not enough. */
   function findBatch(
     statement: PendingStatement | undefined,
-    { size, cosigners, shownMs }: ReturnType<typeof verifyCosignatures>,
+    { size, found, shownMs }: ReturnType<typeof verifyCosignatures>,
   ) {
     if (statement === undefined) return undefined
-    const { state, needs, signedAtMs } = statement
+    const { state, needs, countedFor, signedAtMs } = statement
     if (state.kind === 'signed' || state.index >= size) return undefined
-    if (state.kind === 'logged' && shownMs - signedAtMs > maxLateMs) {
+    // A vault may require witnesses of its choice in addition to the quorum of the settings.
+    const isNeeded = needs === null || isSatisfied(needs, toWitnesses(found))
+    // Budgets trust only the clocks of the policy's witnesses: the operator may have chosen the others.
+    const policyMs = needs === null || countedFor === undefined ? 0 : 1000 * readPassedS(found, needs)
+    if (state.kind === 'logged' && Math.max(shownMs, policyMs) - signedAtMs > maxLateMs) {
       pending.end(statement, 'dropped')
       return undefined
     }
-    // A vault may require witnesses of its choice in addition to the quorum of the settings.
-    return needs === null || isSatisfied(needs, cosigners) ? state.batch : undefined
+    return isNeeded ? state.batch : undefined
   }
 
   /** Drops the statements that wait for a quote that failed. */
@@ -190,13 +213,29 @@ export function createStatementLog(deps: StatementLogDeps) {
     },
 
     /** Starts a log, or repeats appended entries. */
-    async call({ start: wanted, from = 0 }: LogRequest): Promise<LogResponse> {
-      if (wanted !== undefined) await start(wanted)
+    async call({ start: wanted, from = 0, states }: LogRequest): Promise<LogResponse> {
+      if (states !== undefined) stage(states)
+      if (wanted !== undefined) {
+        const started = starting.catch(() => {}).then(() => start(wanted))
+        starting = started
+        await started
+      }
       if (tree === undefined) return { bootId, log: null }
       const { origin } = tree
-      const [isOpen, entries, head] = [tree.isOpen(), tree.read(from), tree.head()]
-      return { bootId, log: { origin, isOpen, ...entries, checkpoint: await head } }
+      // The head may append an entry.
+      const head = tree.head()
+      const [isOpen, part] = [tree.isOpen(), tree.read(from)]
+      return { bootId, log: { origin, isOpen, ...part, checkpoint: await head } }
     },
+
+    /** Takes changes of the table, in the order in which the key worker made them. */
+    change(changes: readonly StateChange[]) {
+      for (const one of changes) tree?.change(one)
+    },
+
+    /** The open log and the times of its witnesses, for budgets. Undefined while no log is open. */
+    times: (): LogTimes | undefined =>
+      tree?.isOpen() === true ? { origin: tree.origin, timesS: { ...timesS } } : undefined,
 
     /** Throws `log_unavailable` until a quorum has cosigned the entry of this boot. */
     assertOpen: () => void assertOpen(),
@@ -215,7 +254,10 @@ export function createStatementLog(deps: StatementLogDeps) {
         add(outcomes: readonly (SignedItem | { error: string })[], coordinatorKey: string) {
           if (tree !== opened) throw unavailable('another log was started')
           for (const [index, outcome] of outcomes.entries()) {
-            if (!('error' in outcome)) reservation.add(toPending(outcome, coordinatorKey, sizes[index] ?? 0))
+            if ('error' in outcome) continue
+            const { revokes, statement } = outcome
+            if (revokes !== undefined) pending.revoke(statement.keyId, revokes)
+            reservation.add(toPending(outcome, coordinatorKey, sizes[index] ?? 0))
           }
         },
         /** Returns the log entries of statements that are in batches. */
@@ -227,7 +269,8 @@ export function createStatementLog(deps: StatementLogDeps) {
           const isWhole = isLogged && ranges.every((range) => range?.tree === opened)
           if (!isWhole || first === undefined || last === undefined) throw unavailable('another log was started')
           const entries = ranges.flatMap((range) => range?.entries ?? [])
-          return { origin: opened.origin, from: first.from, entries, checkpoint: await last.checkpoint }
+          const states = ranges.flatMap((range) => range?.states ?? [])
+          return { origin: opened.origin, from: first.from, entries, states, checkpoint: await last.checkpoint }
         },
         close: reservation.close,
       }
@@ -291,7 +334,11 @@ function toQuote({ sequence, quote, eventLog }: SignedBatch) {
   return { sequence, quote, ...(eventLog === undefined ? {} : { eventLog }) }
 }
 
-function toPending({ leaf, needs, ...signed }: SignedItem, coordinatorKey: string, bytes: number): PendingStatement {
+function toPending(
+  { leaf, needs, countedFor, revokes: _, ...signed }: SignedItem,
+  coordinatorKey: string,
+  bytes: number,
+): PendingStatement {
   const { keyId, signedAt } = signed.statement
   const signedAtMs = Date.parse(signedAt)
   return {
@@ -300,6 +347,7 @@ function toPending({ leaf, needs, ...signed }: SignedItem, coordinatorKey: strin
     leaf: toHex(leaf),
     coordinatorKey,
     needs: needs ?? null,
+    countedFor,
     bytes,
     signedAtMs,
     state: { kind: 'signed' },
@@ -313,6 +361,8 @@ function countBytes(item: SignItem): number {
   const { data } = (item.txMetadata ?? {}) as { data?: unknown }
   return 2 * STATEMENT_BYTES + (typeof data === 'string' ? data.length : 0)
 }
+
+const toWitnesses = (cosignatures: readonly { witness: string }[]) => cosignatures.map(({ witness }) => witness)
 
 function refused(details: string) {
   return new EnclaveError('log_refused', 'the log cannot do that', { details })

@@ -49,7 +49,7 @@ export async function signItems(deps: SignItemsDeps, parameters: SignItemsParame
     if ('error' in result) return result
     const batch = quoted[result.batch]
     if (batch?.status !== 'fulfilled') return { error: 'quote_unavailable' }
-    const { leaf: _, needs: __, ...signed } = outcome
+    const { leaf: _, needs: __, countedFor: ___, revokes: ____, ...signed } = outcome
     return { ...signed, batch: batches.indexOf(batch.value), leafIndex: result.leafIndex }
   })
   return { batches, results }
@@ -148,7 +148,8 @@ function signWithSample(
   if (error !== undefined) return { error }
   const now = statementLog?.now() ?? time.now()
   if (policy === undefined) return keyWorker.sign(item, { coordinatorKey, now })
-  return keyWorker.sign(item, { coordinatorKey, now, rules: { policy, sample: toTimedSample(samples, item) } })
+  const rules = { policy, sample: toTimedSample(samples, item) }
+  return keyWorker.sign(item, { coordinatorKey, now, rules, log: statementLog?.times() })
 }
 
 /** The sample as proof of time, for a schedule, with the source from the settings that verified it. */

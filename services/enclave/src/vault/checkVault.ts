@@ -1,14 +1,17 @@
 import {
+  type ApprovalsVerdict,
   checkApprovals,
   checkPolicy,
   type Policy,
   type PolicyRequest,
+  type Spend,
   type TimedSample,
   type VerifySignatures,
 } from '@countersign/policy/core'
 import {
   type Hex,
   isOffChain,
+  MAX_RULES,
   pickContent,
   type SignItem,
   type SignItemError,
@@ -36,6 +39,8 @@ type CheckVaultParameters = {
   /** 32 bytes: the digest that is signed if the rules allow it, computed by the enclave. */
   digest: Uint8Array
   now: number
+  /** Whether the request has a session of the owner. */
+  hasSession: boolean
 }
 
 /** No rule may allow an authorization: delegated code would need no rule, nonce or approval. */
@@ -44,20 +49,22 @@ export const refusedKind: SignItemError = {
   details: { reasons: ['request_malformed'], rules: [], nearest: null },
 }
 
-/** Returns why a vault's rules don't allow its key to sign. Undefined if they do, with every required approval. */
+/** Why a vault's rules don't allow its key to sign, or that they do, with every required approval. `spends` is then to be counted. */
 export function checkVault(
   deps: VerifySignatures,
-  { item, vault, policy, sample, address, digest, now }: CheckVaultParameters,
-): SignItemError | undefined {
+  { item, vault, policy, sample, address, digest, now, hasSession }: CheckVaultParameters,
+): SignItemError | { spends: readonly Spend[] | undefined } {
   const request = toPolicyRequest(item, sample)
   if (request === undefined) return refusedKind
   // Without an index, `checkPolicy` would accept any rule. Parsing rejects such items, too.
   if (vault.rule === undefined) return { error: 'invalid_request' }
-  const verdict = checkPolicy(policy, request, vault.rule)
+  const verdict = checkPolicy(policy, request, vault.rule, { vaultAddress: address, nowMs: now })
   if (!verdict.allowed) {
     const { reasons, rules, nearest } = verdict
     return { error: 'policy_refused', details: { reasons, rules, nearest } }
   }
+  const rule = policy.rules[vault.rule]
+  if (!hasSession && !(rule?.kind === 'spend' && !rule.session)) return { error: 'grant_invalid' }
   const approvals = checkApprovals(deps, {
     // `policies` has compared it with the text.
     policy,
@@ -70,11 +77,42 @@ export function checkVault(
     approvals: vault.approvals ?? [],
     required: verdict.approvals,
   })
-  if (approvals.valid) return undefined
-  const { reason } = approvals
+  return approvals.valid ? { spends: verdict.spends } : toApprovalError(approvals)
+}
+
+function toApprovalError(verdict: ApprovalsVerdict & { valid: false }): SignItemError {
+  const { reason } = verdict
   if (reason === 'approvals_malformed') return { error: 'invalid_request' }
-  if (reason === 'approvals_missing') return { error: reason, missing: approvals.missing }
-  return { error: 'approval_invalid', index: approvals.index, reason }
+  if (reason === 'approvals_missing') return { error: reason, missing: verdict.missing }
+  return { error: 'approval_invalid', index: verdict.index, reason }
+}
+
+type RevocationParameters = {
+  vault: VaultUse
+  policy: Policy
+  digest: Uint8Array
+  address: Hex
+  now: number
+  required: number
+}
+
+/** Why the approvals of a revocation don't suffice. Undefined if they do: only passkeys count, of any rule. */
+export function checkRevocationApprovals(
+  deps: VerifySignatures,
+  { vault, policy, digest, address, now, required }: RevocationParameters,
+): SignItemError | undefined {
+  const approvals = checkApprovals(deps, {
+    policy,
+    policyHash: Buffer.from(vault.policy, 'hex'),
+    digest,
+    vaultAddress: address,
+    rule: MAX_RULES,
+    kind: 'revocation',
+    nowMs: now,
+    approvals: vault.approvals ?? [],
+    required,
+  })
+  return approvals.valid ? undefined : toApprovalError(approvals)
 }
 
 /** The policy from which a vault's key is derived. */

@@ -4,7 +4,7 @@ import type { EnclaveSettings, VaultRequest, VaultResponse } from '@countersign/
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Time } from '../time/time.ts'
-import { isSupported } from './policies.ts'
+import { canCount, isSupported } from './policies.ts'
 import type { PolicyTexts } from './policyMemory.ts'
 
 export type DeriveVaultDeps = {
@@ -33,7 +33,8 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
   const { settings, chainIds } = deps
   const chains = { chainIds, isChainRequired: chainIds !== undefined }
   const isSignable = policy.rules.every((rule) => canSignOnChains(rule, chains))
-  if (!isSignable || !isSupported(policy, settings.log) || !canTellTime(policy, settings.entropy)) {
+  const isCounted = canCount(policy, settings.log)
+  if (!isSignable || !isCounted || !isSupported(policy, settings.log) || !canTellTime(policy, settings.entropy)) {
     throw new EnclaveError('policy_not_supported', 'this enclave cannot do what the policy asks for')
   }
   deps.policyTexts.add(request.policy)

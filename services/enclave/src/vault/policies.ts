@@ -46,6 +46,15 @@ export function isSupported({ budgets, log }: Policy, setting: LogSetting | null
   return log === null || isSatisfied(log, setting?.witnesses ?? [])
 }
 
+/** Whether budgets can be counted here: in a log of this service, by witnesses that are all asked here. */
+export function canCount({ log, budgets }: Policy, setting: LogSetting | null): boolean {
+  if (budgets === undefined) return true
+  const { origins = [], witnesses = [] } = setting ?? {}
+  return (
+    origins.some((origin) => origin === log?.origin) && log?.witnesses.every((key) => witnesses.includes(key)) === true
+  )
+}
+
 /** Returns undefined for a policy with any member that this version doesn't know. */
 function readPolicy(bytes: Uint8Array): Policy | undefined {
   try {

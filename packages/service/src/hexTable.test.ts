@@ -1,0 +1,29 @@
+import { createInclusionProof, createLeafReader } from '@countersign/log'
+import { fromHex, hashTree, hashTreeLeaf, toHex } from '@countersign/protocol'
+import { createRandom } from '@countersign/testing'
+import { expect, test } from 'vitest'
+import { createHexTable } from './hexTable.ts'
+
+test('equals a tree that is computed anew, after any changes', () => {
+  const random = createRandom(7)
+  const table = createHexTable()
+  const states: string[] = []
+  expect(table.computeRoot()).toBe('00'.repeat(32))
+  for (let step = 0; step < 200; step++) {
+    const row = random() < 0.5 ? states.length : Math.floor(random() * states.length)
+    const state = Math.floor(random() * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0')
+    states[row] = state
+    table.set(row, state)
+    const leaves = states.map((one) => hashTreeLeaf(fromHex(one)))
+    expect(table.computeRoot()).toBe(toHex(hashTree(leaves)))
+    const index = Math.floor(random() * states.length)
+    const path = createInclusionProof(createLeafReader(leaves), { index, size: states.length })
+    expect(table.listPath(index)).toEqual(path.map(toHex))
+  }
+})
+
+test.each([-1, 1, 0.5, Number.NaN])('rejects row %s of an empty table', (row) => {
+  expect(() => createHexTable().set(row, '00')).toThrow()
+})

@@ -1,0 +1,51 @@
+import { hashLeaf, hashNode } from './hexTree.ts'
+
+/** A tree of RFC 6962 whose leaves may change. */
+export type HexTable = {
+  readonly size: number
+  /** Replaces the state of a row, or adds the next row. */
+  set(row: number, state: string): void
+  /** 32 zero bytes for the empty table. */
+  computeRoot(): string
+  /** The audit path of a row, from its sibling up. */
+  listPath(row: number): string[]
+}
+
+export const EMPTY_TABLE_ROOT = '00'.repeat(32)
+
+/** States are hex. A change costs one hash for each level. */
+export function createHexTable(): HexTable {
+  /** By level, from the leaves up. The last node of a level without a sibling is also its own parent. */
+  const levels: string[][] = [[]]
+  const getLevel = (level: number) => {
+    levels[level] ??= []
+    return levels[level]
+  }
+  const size = () => getLevel(0).length
+
+  return {
+    get size() {
+      return size()
+    },
+    set(row, state) {
+      if (!Number.isSafeInteger(row) || row < 0 || row > size()) throw new Error('the table has no such row')
+      getLevel(0)[row] = hashLeaf(state)
+      for (let [level, index] = [0, row]; getLevel(level).length > 1; level += 1) {
+        index = Math.floor(index / 2)
+        const [left = '', right] = getLevel(level).slice(2 * index, 2 * index + 2)
+        getLevel(level + 1)[index] = right === undefined ? left : hashNode(left, right)
+      }
+    },
+    computeRoot: () => levels.findLast((level) => level.length === 1)?.[0] ?? EMPTY_TABLE_ROOT,
+    listPath(row) {
+      if (row < 0 || row >= size()) throw new Error('the table has no such row')
+      const path: string[] = []
+      for (let [level, index] = [0, row]; getLevel(level).length > 1; level += 1) {
+        const sibling = getLevel(level)[index % 2 === 0 ? index + 1 : index - 1]
+        if (sibling !== undefined) path.push(sibling)
+        index = Math.floor(index / 2)
+      }
+      return path
+    },
+  }
+}
