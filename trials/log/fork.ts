@@ -10,7 +10,7 @@ import { createSigner, type Signer } from '../../packages/log/test/logs.ts'
 /** Signs checkpoints like the enclave. Normally only the enclave knows the root secret; in this test it is in a file. */
 export async function createLogSigner(rootSecretFile: string, origin: string): Promise<Signer> {
   const secret = Buffer.from((await readFile(rootSecretFile, 'utf8')).trim(), 'hex')
-  const info = Buffer.concat([Buffer.from('countersign/log/v1'), Buffer.of(0), Buffer.from(origin)])
+  const info = Buffer.concat([Buffer.from('countersign/log/v1b'), Buffer.of(0), Buffer.from(origin)])
   return createSigner(origin, 'ed25519', new Uint8Array(hkdfSync('sha256', secret, '', info, 32)))
 }
 

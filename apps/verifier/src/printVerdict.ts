@@ -98,6 +98,7 @@ function toSignedOfKind(receipt: AttestationReceiptV2, { shown, owner }: Opened)
     const { chainId, address, nonce } = receipt.subject
     return { kind, authorization: { chainId, address, nonce, wallet, signedAt } }
   }
+  if (kind === 'revocation') return { kind, revocation: { wallet, signedAt, key: receipt.subject.key } }
   const opened = shown && { kind: shown.kind, digest: shown.digest, content: shown.content }
   return { kind, offChain: { wallet, signedAt, commitment: receipt.subject.commitment, opened } }
 }

@@ -95,7 +95,7 @@ test('a log’s key is HKDF over tag, zero and origin, and its name is the origi
   const hmac = (key: Uint8Array, ...parts: Uint8Array[]) =>
     createHmac('sha256', key).update(Buffer.concat(parts)).digest()
   for (const { rootSecret, origin, info, seed, vkey } of vectors.derivedKeys) {
-    expect(info).toBe(Buffer.from(`countersign/log/v1\0${origin}`).toString('hex'))
+    expect(info).toBe(Buffer.from(`countersign/log/v1b\0${origin}`).toString('hex'))
     // RFC 5869 with an empty salt: zeros in the length of the hash.
     const extracted = hmac(new Uint8Array(32), Buffer.from(rootSecret, 'hex'))
     expect(seed).toBe(hmac(extracted, Buffer.from(info, 'hex'), one).toString('hex'))

@@ -146,13 +146,13 @@ export function createVectors() {
       formatAddCheckpoint({
         oldSize: 3,
         proof: createConsistencyProof(read, { oldSize: 3, size }),
-        checkpoint: checkpoints[4]?.note ?? '',
+        checkpoint: checkpoints.at(-1)?.note ?? '',
       }),
     ],
     proofs: leaves.map((_, index) =>
       formatTlogProof({ index, proof: createInclusionProof(read, { index, size }), checkpoint: cosigned }),
     ),
-    statements: createStatements(checkpoints[4]?.note ?? ''),
+    statements: createStatements(checkpoints.at(-1)?.note ?? ''),
   }
 }
 

@@ -2,7 +2,6 @@ import type { ApprovalReason } from '@countersign/protocol/core'
 import type { ApprovalsVerdict } from './checkApprovals.ts'
 
 const REASONS: Readonly<Record<ApprovalReason, string>> = {
-  approver_not_allowed: 'the rule does not list this approver, or the approval is of another type',
   approver_revoked: 'the key was revoked',
   approver_unknown: 'the vault has no such approver',
   approver_not_allowed: 'the rule does not list this approver, or the approver is of another type',

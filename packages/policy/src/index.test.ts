@@ -27,8 +27,10 @@ test('exports', () => {
       "mayTakeDataFee",
       "normalisePolicy",
       "parsePolicy",
+      "parseStateHex",
       "toDueMs",
       "toPolicyBytes",
+      "toStateHex",
       "verifyEs256",
       "verifySample",
     ]

@@ -219,7 +219,8 @@ export const signItemsRequest = checked(
 )
 export type SignItemsRequest = Infer<typeof signItemsRequest>
 
-const MAX_STATES_PER_CALL = 4_096
+/** States of a table in one call to an enclave. */
+export const MAX_STATES_PER_CALL = 4_096
 
 /** Starts the log of a boot, or returns appended entries again. */
 export const logRequest = object({

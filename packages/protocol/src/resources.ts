@@ -222,7 +222,7 @@ export const transactionSummary = either(
   }),
   object({ ...summary, kind: literal('authorization'), implementation: ethereum(20) }),
   object({ ...summary, kind: string(/^(?!authorization$)/) }) as Schema as Schema<
-    PrivateSummary<'off-chain'> | PrivateSummary<'address'>
+    PrivateSummary<'off-chain'> | PrivateSummary<'address'> | PrivateSummary<'revocation'>
   >,
 )
 export type TransactionSummary = Infer<typeof transactionSummary>
@@ -285,7 +285,7 @@ export type EvidenceMode = 'hardware' | 'mock'
 export type AttestationReceiptV1 = {
   version: 'countersign-attestation/1'
   spec: 'urn:countersign:spec:receipt:1'
-  transaction: TransactionSubject
+  transaction: Omit<TransactionSubject, 'budget'>
   /** The key enclave: its quote, and the inclusion of this signature. */
   signer: {
     kind: 'tdx'

@@ -30,7 +30,14 @@ test('a nonce hashes the login secret, or its hash and the client key', () => {
 })
 
 test('a stamp is over address, policy, rule, kind, digest and time, with zeros and 255 for what is missing', () => {
-  const numbers: Record<string, number> = { transaction: 1, message: 2, 'typed-data': 3, authorization: 4, address: 5 }
+  const numbers: Record<string, number> = {
+    transaction: 1,
+    message: 2,
+    'typed-data': 3,
+    authorization: 4,
+    address: 5,
+    revocation: 6,
+  }
   for (const { address, vault, kind, digest, issuedMs, bytes } of stamps) {
     const time = Buffer.alloc(8)
     time.writeBigUInt64BE(BigInt(issuedMs))

@@ -22,7 +22,7 @@ export type TransactionSubject = {
   digestSigned: Hex
   signature: Hex
   signedAt: string
-  /** Present if a rule of kind `spend` allowed it. */
+  /** Present in version 2 if a rule of kind `spend` allowed it. */
   budget?: VaultBudget | undefined
 }
 

@@ -46,7 +46,8 @@ export function createSessionVectors() {
     })),
     session: { clientKey, address, name: toSessionName({ clientKey, address }) },
     stamps: (Object.keys(kinds) as Kind[]).map((kind, index) => {
-      const vault = index % 2 === 0 ? null : { policy, rule: kind === 'address' ? null : index }
+      const vault =
+        index % 2 === 0 ? null : { policy, rule: kind === 'address' || kind === 'revocation' ? null : index }
       const digest = kind === 'address' ? null : sample(`digest ${kind}`)
       const issuedMs = 1_735_787_045_678 + index
       const bytes = toHex(toStampBytes({ address, vault, kind, digest, issuedMs }))

@@ -118,7 +118,9 @@ expectTypeOf<ServiceApi['signDigest']>().returns.resolves.toEqualTypeOf<{ signat
 expectTypeOf<ServiceApi['listTransactions']>().returns.resolves.toEqualTypeOf<TransactionPage>()
 expectTypeOf<TransactionPage['transactions']>().toEqualTypeOf<TransactionSummary[]>()
 
-expectTypeOf<TransactionSummary['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | 'address' | undefined>()
+expectTypeOf<TransactionSummary['kind']>().toEqualTypeOf<
+  'authorization' | 'off-chain' | 'address' | 'revocation' | undefined
+>()
 expectTypeOf<Extract<TransactionSummary, { kind?: undefined }>['value']>().toEqualTypeOf<string>()
 expectTypeOf<Extract<TransactionSummary, { kind: 'authorization' }>['implementation']>().toEqualTypeOf<Hex>()
 
@@ -133,7 +135,9 @@ expectTypeOf<ProofPayload['status']>().toEqualTypeOf<
   'pending_pin' | 'pending_onchain' | 'complete' | 'pin_failed' | 'onchain_failed'
 >()
 expectTypeOf<ProofPayload['receipt']>().toEqualTypeOf<AttestationReceiptV1 | AttestationReceiptV2 | null>()
-expectTypeOf<ProofPayload['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | 'address' | undefined>()
+expectTypeOf<ProofPayload['kind']>().toEqualTypeOf<
+  'authorization' | 'off-chain' | 'address' | 'revocation' | undefined
+>()
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('signer')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('coordinator')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('entropy')

@@ -6,6 +6,7 @@ import {
   nameCoin,
   type OpeningContent,
   type OwnerIdentity,
+  type RevocationSubject,
   ServiceError,
   type TxMetadata,
   toChecksumAddress,
@@ -58,6 +59,8 @@ function describeKind({ receipt, content, owner }: SignedContent, toTime: (time:
       return describeOffChain(name, content)
     case 'address':
       return describeAddress(receipt.subject, name, owner)
+    case 'revocation':
+      return describeRevocation(receipt.subject, name)
   }
 }
 
@@ -147,6 +150,16 @@ function describeAddress({ policy }: AddressSubject, name: Name, owner: OwnerIde
     sentence: `On ${time}, the enclave stated that it has the key of ${from}. ${kind} The key itself signed nothing. ${whose}`,
     warnings: [],
     facts: [{ name: 'Address', value: from }, ...toOwnerFacts(owner), toTimeFact(name, 'Stated')],
+  }
+}
+
+function describeRevocation({ key }: RevocationSubject, name: Name): ContentWords {
+  const { from, time } = name
+  return {
+    title: 'A revoked agent key',
+    sentence: `On ${time}, the vault ${from} revoked the key ${key}. It approves no more payments.`,
+    warnings: [],
+    facts: [{ name: 'Vault', value: from }, { name: 'Revoked key', value: key }, toTimeFact(name, 'Revoked')],
   }
 }
 

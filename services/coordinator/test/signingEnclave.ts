@@ -108,6 +108,14 @@ function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWallet
     const subject = { address: wallet.address, policy: item.vault?.policy ?? null, owner: TEST_OWNER }
     return { signed: { kind: 'address', subject } }
   }
+  if (item.kind === 'revocation') {
+    return {
+      signed: {
+        kind: 'revocation',
+        subject: { address: wallet.address, policy: item.vault?.policy ?? '', key: item.key },
+      },
+    }
+  }
   const digest = item.kind === 'message' ? hashMessage(item.content.message) : hashTypedData(item.content)
   const signature = sign(digest)
   const salt = (name: string) => hash('sha256', `${name} ${signature} ${item.witness.valueHex}`, 'hex')

@@ -94,7 +94,7 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
     })
     const { config } = answer
     const batches = answer.batches.map(({ quote: _, eventLog: __, ...batch }) => batch)
-    const appended = entries.length === 0 ? null : { origin: ORIGIN, from, entries, checkpoint: signHead() }
+    const appended = entries.length === 0 ? null : { origin: ORIGIN, from, entries, states: [], checkpoint: signHead() }
     const results = refusals.map((refusal) => refusal ?? (placed.shift() as (typeof placed)[number]))
     const logs = { own: [ORIGIN], keys: [fake.logKey] }
     return fake.tamperSigned({ batches, results, log: appended, config, settings, logs })
@@ -176,6 +176,7 @@ export function createFakeLogService() {
       await fake.beforeCosign(parameters)
       return { size: parseCheckpoint(parseNote(newest).text).size, note: cosign(newest) }
     },
+    findState: async () => undefined,
     async releaseClaims(given) {
       const leaves = given.map(({ leaf }) => leaf)
       fake.calls.push('giveUp')

@@ -16,6 +16,7 @@ import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
 import { signItem } from '../src/sign/signItem.ts'
 import { createVerifyEs256 } from '../src/vault/es256.ts'
 import { createPolicies } from '../src/vault/policies.ts'
+import { noBudgets } from '../test/noBudgets.ts'
 import { createWitness } from '../test/witness.ts'
 
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
@@ -24,7 +25,8 @@ const now = Date.parse('2026-06-15T12:00:00.123Z')
 const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
 const witness = createWitness()
-const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256(), verifyEd25519: () => false }
+const signatures = { verifyEs256: createVerifyEs256(), verifyEd25519: () => false }
+const vaultDeps = { policies: createPolicies(), ...signatures, ...noBudgets }
 const USERS = 50
 const random = (length: number) => new Uint8Array(length)
 

@@ -360,14 +360,15 @@ describe('a session with a client key', () => {
     message: { text: 'hello' },
   }
   const digestOf = { transaction: fromHex(digest.slice(2)), message: hashMessage(message.message) }
+  type StampedKind = Exclude<Kind, 'revocation'>
   const contents = {
     transaction: { content: { statementVersion: 2, digest, txMetadata }, digest: digestOf.transaction },
     message: { content: { content: message }, digest: digestOf.message },
     'typed-data': { content: { content: typedData }, digest: hashTypedData(typedData) },
     authorization: { content: { authorization }, digest: hashAuthorization(authorization) },
     address: { content: {}, digest: null },
-  } satisfies Record<Kind, { content: object; digest: Uint8Array | null }>
-  const kindNames = Object.keys(contents) as Kind[]
+  } satisfies Record<StampedKind, { content: object; digest: Uint8Array | null }>
+  const kindNames = Object.keys(contents) as StampedKind[]
   const rule = {
     kind: 'transaction',
     chainIds: [31337],
@@ -409,7 +410,7 @@ describe('a session with a client key', () => {
 
   /** An item with the stamp of its own request, or of a changed one. */
   function toStamped(
-    kind: Kind,
+    kind: StampedKind,
     { sid, grant, keyId, address }: OpenSessionResponse,
     { by = browser, ...changes }: Partial<Parameters<typeof browser.stamp>[0]> & { by?: typeof browser } = {},
   ) {

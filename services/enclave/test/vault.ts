@@ -17,6 +17,7 @@ import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
 import { signItem } from '../src/sign/signItem.ts'
 import { createVerifyEs256 } from '../src/vault/es256.ts'
 import { createPolicies } from '../src/vault/policies.ts'
+import { noBudgets } from './noBudgets.ts'
 import { createWitness } from './witness.ts'
 
 /* A user with a session, vaults and the passkeys that approve. */
@@ -142,6 +143,6 @@ export function sign(
   { at = now, log = null }: { at?: number; log?: LogSetting | null } = {},
 ) {
   const policies = createPolicies({ log })
-  const deps = { keyring, now: at, random, implementations: [implementation], policies, ...signatures }
+  const deps = { keyring, now: at, random, implementations: [implementation], policies, ...signatures, ...noBudgets }
   return signItem(deps, item, { coordinatorKey, rules: rules && { sample: undefined, ...rules } })
 }

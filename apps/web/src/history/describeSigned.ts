@@ -21,6 +21,8 @@ export function describeSigned(
     return { direction: 'none', what: 'Off-chain signature', counterparty: null, amount: null }
   if (transaction.kind === 'address')
     return { direction: 'none', what: 'Address attested', counterparty: null, amount: null }
+  if (transaction.kind === 'revocation')
+    return { direction: 'none', what: 'Agent key revoked', counterparty: null, amount: null }
   if (transaction.kind === 'authorization') {
     const { implementation } = transaction
     if (isAddressEqual(implementation, zeroAddress))

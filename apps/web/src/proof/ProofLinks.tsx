@@ -13,6 +13,7 @@ const TITLES = {
   authorization: 'Authorization',
   'off-chain': 'Commitment',
   address: 'Statement hash',
+  revocation: 'Statement hash',
 } as const
 
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {

@@ -9,6 +9,7 @@ const range = (from: number, to: number, changes: Partial<AppendedEntries> = {})
   origin: 'log.example',
   from,
   entries: ENTRIES.slice(from, to),
+  states: [],
   checkpoint: `of ${to}`,
   ...changes,
 })
@@ -31,4 +32,12 @@ test.each([
   ['with another checkpoint of the same size', range(0, 4), range(2, 4, { checkpoint: 'another' })],
 ])('one %s is not', (_, first, second) => {
   expect(mergeAppended(first, second)).toBeUndefined()
+})
+
+test('the states of both are merged, in their order', () => {
+  const [older, newer] = [[{ row: 0, state: 'x' }], [{ row: 0, state: 'y' }]]
+  expect(mergeAppended(range(0, 2, { states: older }), range(1, 4, { states: newer }))?.states).toEqual([
+    ...older,
+    ...newer,
+  ])
 })

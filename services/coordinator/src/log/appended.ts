@@ -32,12 +32,16 @@ export type ReadEntries = {
   /** In hex. */
   leaves: readonly string[]
   kinds: readonly LogEntry['kind'][]
+  states: AppendedEntries['states']
   checkpoint: Checkpoint
   note: string
 }
 
 /** Throws `log_malformed` if an entry is invalid, or if the checkpoint doesn't cover the entries or lacks the log's signature. */
-export function readAppended({ origin, from, entries, checkpoint: text }: AppendedEntries, key: NoteKey): ReadEntries {
+export function readAppended(
+  { origin, from, entries, states, checkpoint: text }: AppendedEntries,
+  key: NoteKey,
+): ReadEntries {
   const note = readNote(text)
   if (note === undefined || readLogSignature(note, key) === undefined) throw malformed('the checkpoint is not signed')
   const checkpoint = readCheckpoint(note.text)
@@ -47,7 +51,8 @@ export function readAppended({ origin, from, entries, checkpoint: text }: Append
     throw malformed('the checkpoint’s size does not match the entries')
   if (!entries.every((entry) => isHex(entry, LOG_ENTRY_BYTES))) throw malformed('wrong entry length')
   const bytes = entries.map((entry) => Buffer.from(entry, 'hex'))
-  return { from, entries: bytes, leaves: entries.map(hashLeaf), kinds: bytes.map(readKind), checkpoint, note: text }
+  const kinds = bytes.map(readKind)
+  return { from, entries: bytes, leaves: entries.map(hashLeaf), kinds, states, checkpoint, note: text }
 }
 
 function readCheckpoint(text: string): Checkpoint {
@@ -84,5 +89,5 @@ export function mergeAppended(first: AppendedEntries, second: AppendedEntries): 
   if (!isSame || (secondEnd === end && second.checkpoint !== first.checkpoint)) return undefined
   if (secondEnd <= end) return first
   const entries = [...first.entries, ...second.entries.slice(end - second.from)]
-  return { ...first, entries, checkpoint: second.checkpoint }
+  return { ...first, entries, states: [...first.states, ...second.states], checkpoint: second.checkpoint }
 }

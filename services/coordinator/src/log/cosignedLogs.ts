@@ -8,6 +8,7 @@ import type { LogStore } from '../store/logs.ts'
 import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { type Cosigner, createCosigner, type RoundOutcome } from './cosigner.ts'
+import { createLogTable, type LogTable } from './logTable.ts'
 import { CLAIM_MS, createLogWriter, type LogWriter } from './logWriter.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
 
@@ -31,8 +32,8 @@ export type CosignedLogDeps = {
   onRefused(origin: string): void
 }
 
-/** A log with the functions that write and cosign it. */
-export type CosignedLog = { origin: string; hash: string; writer: LogWriter; cosigner: Cosigner }
+/** A log with the functions that write and cosign it, and its table. */
+export type CosignedLog = { origin: string; hash: string; writer: LogWriter; cosigner: Cosigner; table: LogTable }
 
 export type CosignedLogs = ReturnType<typeof createCosignedLogs>
 
@@ -84,7 +85,7 @@ export function createCosignedLogs({ metrics, onRefused, ...deps }: CosignedLogD
     const setPolicy = (next: WitnessPolicy) => {
       policy = next
     }
-    return { origin, hash, vkey, writer, cosigner, setPolicy }
+    return { origin, hash, vkey, writer, cosigner, table: createLogTable({ ...deps, hash, cosigner }), setPolicy }
   }
 
   return {

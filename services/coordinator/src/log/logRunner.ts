@@ -1,16 +1,14 @@
-import { type AppendedEntries, type LogResponse, toHex } from '@countersign/protocol'
+import { type AppendedEntries, type LogResponse, MAX_STATES_PER_CALL } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { EnclaveLog, EnclaveTerms, KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import { toCosigned } from '../sign/enclave/logCalls.ts'
-import type { LogStore } from '../store/logs.ts'
 import { toReason } from '../toReason.ts'
 import { LogFault } from './appended.ts'
 import type { CosignedLog, CosignedLogs } from './cosignedLogs.ts'
 
 export type LogRunnerDeps = {
   enclave: Pick<KeyEnclave, 'release'>
-  store: Pick<LogStore, 'findLogHead'>
   logs: CosignedLogs
   log: Log
 }
@@ -33,12 +31,14 @@ type LogRunnerState =
 
 type Started = LogResponse & { log: NonNullable<LogResponse['log']> }
 
-export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, enclaveLog: EnclaveLog): LogRunner {
+export function createLogRunner({ enclave, logs, log }: LogRunnerDeps, enclaveLog: EnclaveLog): LogRunner {
   const { address } = enclaveLog
   let state: LogRunnerState = { kind: 'unknown' }
   /** The last failure. A repeated failure is logged once. */
   let lastReason: string | undefined
   let announcedBoot: string | undefined
+  /** The log's size when its table was compared with the stored states. */
+  let checkedSize: number | undefined
 
   async function poll(): Promise<void> {
     const terms = await enclaveLog.getTerms()
@@ -73,15 +73,16 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
 
   /** Starts from the newest stored checkpoint, because witnesses have seen none that is newer. */
   async function start(origin: string, terms: EnclaveTerms): Promise<LogResponse> {
-    const written = (await store.findLogHead(logs.get(origin, terms).hash))?.written
-    const hashes = (written?.hashes ?? []).map(toHex)
-    const answer = await enclaveLog
-      .call({ start: { origin, checkpoint: written?.note ?? null, hashes } })
-      .catch((error: unknown) => {
-        const isRefused = error instanceof CoordinatorError && error.details === 'log_refused'
-        throw isRefused ? new LogFault('log_refused', 'the enclave refuses to continue the stored log') : error
-      })
-    log.info({ msg: 'Started a log', enclave: address, origin, bootId: answer.bootId, size: written?.size ?? 0 })
+    const stored = await logs.get(origin, terms).table.readStart()
+    const { states = [], size = 0, start = { checkpoint: null, hashes: [] } } = stored ?? {}
+    for (let from = 0; from < states.length; from += MAX_STATES_PER_CALL) {
+      await enclaveLog.call({ states: { from, rows: states.slice(from, from + MAX_STATES_PER_CALL) } })
+    }
+    const answer = await enclaveLog.call({ start: { origin, ...start } }).catch((error: unknown) => {
+      const isRefused = error instanceof CoordinatorError && error.details === 'log_refused'
+      throw isRefused ? new LogFault('log_refused', 'the enclave refuses to continue the stored log') : error
+    })
+    log.info({ msg: 'Started a log', enclave: address, origin, bootId: answer.bootId, size })
     return answer
   }
 
@@ -91,7 +92,7 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
    */
   async function processAppended({ bootId, log: appended }: Started, terms: EnclaveTerms): Promise<void> {
     const cosignedLog = logs.get(appended.origin, terms)
-    const { writer, cosigner } = cosignedLog
+    const { writer, cosigner, table } = cosignedLog
     const isNew = !('cosignedLog' in state) || state.bootId !== bootId || state.cosignedLog !== cosignedLog
     if (isNew) cosigner.reset()
     state = { kind: appended.isOpen ? 'open' : 'closed', bootId, cosignedLog }
@@ -112,6 +113,8 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
     }
     const refusal = toRefusal(cosigner.refusal)
     if (refusal !== undefined) throw refusal
+    if (writer.size !== checkedSize) await table.check()
+    checkedSize = writer.size
   }
 
   async function repeat({ bootId, origin, from }: { bootId: string; origin: string; from: number }) {

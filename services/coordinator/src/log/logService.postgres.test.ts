@@ -93,6 +93,7 @@ describe('on PostgreSQL', () => {
       entries: [boot as Uint8Array],
       checkpoint: { size: 1, root, note },
       claims: [],
+      states: [],
       claimMs: 0,
       now: 0,
     })

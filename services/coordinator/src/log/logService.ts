@@ -7,6 +7,7 @@ import { toReason } from '../toReason.ts'
 import { LogFault } from './appended.ts'
 import { type CosignedLogDeps, createCosignedLogs } from './cosignedLogs.ts'
 import { createLogRunner, type LogRunner } from './logRunner.ts'
+import type { ProvenState } from './logTable.ts'
 import type { WitnessSite } from './witnessClient.ts'
 import { createWitnessClient } from './witnessClient.ts'
 import type { WitnessCount } from './witnessStatus.ts'
@@ -21,6 +22,8 @@ export type LogService = LogRecorder & {
   isOpen(): boolean
   /** Per known log: its witnesses, how many of them didn't cosign recently, and the quorum. */
   countWitnesses(): readonly ({ origin: string } & WitnessCount)[]
+  /** The state of a vault with budgets. Undefined if nothing was counted yet. */
+  findState(parameters: { origin: string; keyId: string }): Promise<ProvenState | undefined>
   stop(): Promise<void>
 }
 
@@ -39,7 +42,7 @@ export function createLogService({ enclave, witnesses, witnessTimeoutMs, ...deps
   const timeout = witnessTimeoutMs === undefined ? {} : { timeoutMs: witnessTimeoutMs }
   const clients = new Map(witnesses.map((site) => [toHex(site.key.publicKey), createWitnessClient(site, timeout)]))
   const logs = createCosignedLogs({ ...deps, clients, onRefused: wake })
-  const runners = enclave.logs.map((enclaveLog) => createLogRunner({ enclave, store, logs, log }, enclaveLog))
+  const runners = enclave.logs.map((enclaveLog) => createLogRunner({ enclave, logs, log }, enclaveLog))
   const loops = runners.map((runner) => createLoop(runner, schedule))
   for (const loop of loops) loop.run()
 
@@ -72,6 +75,11 @@ export function createLogService({ enclave, witnesses, witnessTimeoutMs, ...deps
       const cosignedLog = logs.find(origin)
       if (cosignedLog === undefined) throw unavailable('the log is not known')
       return cosignedLog.cosigner.cosign(parameters)
+    },
+    async findState({ origin, keyId }) {
+      const cosignedLog = logs.find(origin)
+      if (cosignedLog === undefined) throw unavailable('the log is not known')
+      return cosignedLog.table.findState(keyId)
     },
     releaseClaims: (claims) => store.releaseClaims(claims),
     findMissing() {

@@ -100,13 +100,13 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
   }
 
   async function append(
-    { from, entries, checkpoint, note }: ReadEntries,
+    { from, entries, states, checkpoint, note }: ReadEntries,
     context: Pick<WriteContext, 'bootId' | 'claims'>,
   ) {
     // Without new entries, only the roots are compared.
     if (entries.length === 0 && context.claims.length === 0) return { lost: [] }
     const { origin, size, root } = checkpoint
-    const written = { from, entries, checkpoint: { size, root, note } }
+    const written = { from, entries, states, checkpoint: { size, root, note } }
     try {
       return await store.appendLog({
         origin,

@@ -54,7 +54,7 @@ test('proves consistency between any sizes, from the cache, from tiles, and from
   const store = createFakeLogStore()
   const entries = Array.from({ length: 600 }, (_, index) => new TextEncoder().encode(`${index}`))
   const checkpoint = { size: 600, root: hashTree(all), note: '' }
-  const context = { origin: 'o', key: 'k', bootId: 'b', claims: [], claimMs: 0, now: 0 }
+  const context = { origin: 'o', key: 'k', bootId: 'b', claims: [], states: [], claimMs: 0, now: 0 }
   await store.appendLog({ ...context, from: 0, entries, checkpoint })
   const [hash = ''] = store.logs.keys()
   const recent = createRecentTree(appendLeaves(emptyFrontier, all.slice(0, 300)))

@@ -114,6 +114,10 @@ export function toSigned(
       const subject = { address, owner, policy: item.vault?.policy ?? null }
       return { signed: { kind: 'address', subject }, signature: undefined }
     }
+    case 'revocation': {
+      const subject = { address, key: item.key, policy: item.vault?.policy ?? '' }
+      return { signed: { kind: 'revocation', subject }, signature: undefined }
+    }
     default:
       return toOffChain(digest, item, 'opening' in result ? result.opening : undefined)
   }

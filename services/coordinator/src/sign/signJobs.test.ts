@@ -563,7 +563,7 @@ const leavesOf = ({ logService }: SignService) =>
   logService.recorded.flatMap(({ appended }) =>
     appended.entries.flatMap((entry) => {
       const decoded = decodeLogEntry(fromHex(entry))
-      return decoded.kind === 'boot' ? [] : decoded.leaf
+      return 'leaf' in decoded ? decoded.leaf : []
     }),
   )
 

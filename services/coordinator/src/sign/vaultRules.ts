@@ -99,6 +99,9 @@ const codes: Record<SignItemError['error'], CoordinatorErrorCode> = {
   policy_refused: 'policy_refused',
   approvals_missing: 'approvals_missing',
   approval_invalid: 'approval_invalid',
+  budget_time: 'log_unavailable',
+  budget_unavailable: 'log_unavailable',
+  budget_exceeded: 'policy_refused',
 }
 
 export function toItemError(result: SignItemError, { vault }: Pick<SignJob, 'vault'>): CoordinatorError {

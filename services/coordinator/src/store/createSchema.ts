@@ -203,6 +203,16 @@ const statements = [
     primary key (log_id, level, index)
   )`,
 
+  // The newest state of each row of the table whose root is in the log. size: the log's size when the state was stored.
+  `create table log_states (
+    log_id integer not null,
+    row_index integer not null check (row_index >= 0),
+    state bytea not null check (length(state) >= 44),
+    size bigint not null,
+    primary key (log_id, row_index)
+  )`,
+  `create index log_states_by_size on log_states (log_id, size)`,
+
   // Cosigned checkpoints. Their checkpoints are always in log_appends.
   `create table log_notes (
     hash bytea primary key check (hash = sha256(convert_to(note, 'UTF8'))),
@@ -403,9 +413,14 @@ const statements = [
     (table) => `create trigger ${table}_immutable before update on ${table}
       for each row when (old.* is distinct from new.*) execute function refuse_change()`,
   ),
-  ...[...IMMUTABLE, 'log_appends', 'publications', 'publication_transactions', 'proofs'].map(
+  ...[...IMMUTABLE, 'log_appends', 'log_states', 'publications', 'publication_transactions', 'proofs'].map(
     (table) => `create trigger ${table}_kept before delete on ${table} for each row execute function refuse_change()`,
   ),
+
+  `create trigger log_states_guarded before update on log_states
+    for each row when ((old.log_id, old.row_index, substr(old.state, 1, 16))
+        is distinct from (new.log_id, new.row_index, substr(new.state, 1, 16))
+      or substr(old.state, 33, 8) >= substr(new.state, 33, 8)) execute function refuse_change()`,
 
   // A later call may add claims for statements under the same checkpoint.
   `create trigger log_appends_immutable before update on log_appends
@@ -614,7 +629,7 @@ const statements = [
   // Each statement in a function sees everything committed before it, so the statements after the lock see all earlier writes under it.
   `create function append_log(
     the_origin text, the_key text, the_boot bytea, first_index bigint, added bytea, the_root bytea, the_note text,
-    claimed bytea, expired_before timestamptz, at timestamptz,
+    claimed bytea, expired_before timestamptz, at timestamptz, changed_rows integer[], changed_states bytea[],
     out missing bigint, out lost text[]
   ) language plpgsql set plan_cache_mode = force_generic_plan as $$
   declare
@@ -669,6 +684,16 @@ const statements = [
     if the_root <> (select root from log_appends where log_id = log.id and size = the_size) then
       raise exception 'another tree of this size is recorded'
         using errcode = 'restrict_violation', constraint = 'logs_same';
+    end if;
+
+    -- Bytes 33 to 40 of a state count its changes: an earlier one never replaces a later one.
+    if cardinality(changed_rows) > 0 then
+      insert into log_states as known_state (log_id, row_index, state, size)
+      select distinct on (changed.row_index) log.id, changed.row_index, changed.state, greatest(old_size, the_size)
+      from unnest(changed_rows, changed_states) as changed (row_index, state)
+      order by changed.row_index, substr(changed.state, 33, 8) desc
+      on conflict (log_id, row_index) do update set state = excluded.state, size = excluded.size
+      where substr(excluded.state, 33, 8) > substr(known_state.state, 33, 8);
     end if;
 
     done := old_size;

@@ -30,7 +30,7 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
       // The expected roots are constants, because computing them would take minutes.
       const checkpoint = { size: to, root: new Uint8Array(32), note: `${to}` }
       const { origin, key, bootId } = log
-      const rest = { claims: [], claimMs: CLAIM_MS, now: NOW }
+      const rest = { claims: [], states: [], claimMs: CLAIM_MS, now: NOW }
       await subject.logStore.appendLog({ origin, key, bootId, from, entries, checkpoint, ...rest })
       from = to
     }
@@ -111,7 +111,14 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
     await expect(fetchNodes(log.hash, [node])).rejects.toThrow('not all there')
     log.fill(1)
     const { origin, key, bootId } = log
-    const rest = { from: 65_537, entries: log.entries.slice(65_537), claims: [], claimMs: CLAIM_MS, now: NOW }
+    const rest = {
+      from: 65_537,
+      entries: log.entries.slice(65_537),
+      claims: [],
+      states: [],
+      claimMs: CLAIM_MS,
+      now: NOW,
+    }
     const checkpoint = { size: 65_538, root: new Uint8Array(32), note: '65538' }
     await subject.logStore.appendLog({ origin, key, bootId, checkpoint, ...rest })
     const readNode = await fetchNodes(log.hash, [node])

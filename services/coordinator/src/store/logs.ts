@@ -1,6 +1,6 @@
 import { hash as computeHash } from 'node:crypto'
 import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
-import { type Hex, isHex, type LogInfo, toHex } from '@countersign/protocol'
+import { type AppendedEntries, type Hex, isHex, type LogInfo, toHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { bind, guard, LOCK_NOT_AVAILABLE, toConstraint, toErrorCode } from './databaseError.ts'
@@ -19,6 +19,12 @@ type LogHead = {
   cosigned: CosignedNote | undefined
 }
 
+/** Changes of the table whose root is in the log. */
+type States = AppendedEntries['states']
+
+/** The newest checkpoint with the last entry of its tree, and the states that were stored after an earlier size. */
+export type StoredTable = { size: number; note: string; entry: string; states: States }
+
 /** An arbitrary number, the same in every coordinator, and different from the one in `append_log`. */
 const ASKER_LOCK = 0x6c_6f_67_02
 const ASKER_WAIT_MS = 2_000
@@ -33,6 +39,8 @@ export function createLogStore({ db }: Pick<Database, 'db'>, { askerWaitMs = ASK
   return {
     ...bind(db, { appendLog, releaseClaims, deleteClaims, listLogs, findCosigned, insertNote, readTiles, readBundle }),
     ...bind({ db, fetchNodes }, { findLogHead }),
+    ...bind(db, { findTable }),
+    readNodes: guard(fetchNodes),
     exclusively: <Result>(hash: string, run: () => Promise<Result>) => exclusively({ db, askerWaitMs }, hash, run),
   }
 }
@@ -41,7 +49,7 @@ export type LogStore = ReturnType<typeof createLogStore>
 
 /**
  * Appends to a log in one transaction, with one call of a database function under the log's lock: one row with entries, checkpoint and
- * claims, and the hashes of full tiles. Entries that already exist must be equal. Returns `missing` and writes nothing if there is a gap
+ * claims, the states of the table, and the hashes of full tiles. Entries that already exist must be equal. Returns `missing` and writes nothing if there is a gap
  * before the entries; otherwise returns the lost claims. A claim can be taken over if its leaf was dropped, its boot has ended, or it is
  * older than `claimMs`.
  */
@@ -56,18 +64,20 @@ async function appendLog(
     entries: readonly Uint8Array[]
     checkpoint: { size: number; root: Uint8Array; note: string }
     claims: readonly Claim[]
+    states: States
     claimMs: number
     now: number
   },
 ): Promise<{ missing: number } | { lost: readonly string[] }> {
-  const { origin, key, bootId, from, entries, checkpoint, claims, claimMs, now } = parameters
+  const { origin, key, bootId, from, entries, checkpoint, claims, states, claimMs, now } = parameters
   if (entries.some(({ length }) => length !== LOG_ENTRY_BYTES)) throw new Error('not an entry of a log')
   if (checkpoint.size !== from + entries.length) throw new Error('the entries do not lead to the checkpoint')
   try {
     const { rows } = await sql<{ missing: string | number | null; lost: string[] | null }>`${sql.raw(PREPARED)}
       select missing, lost from append_log(${origin}::text, ${key}::text, ${toBytes(bootId)}::bytea, ${from}::bigint,
         ${Buffer.concat(entries)}::bytea, ${checkpoint.root}::bytea, ${checkpoint.note}::text, ${encodeClaims(claims)}::bytea,
-        ${new Date(now - claimMs)}::timestamptz, ${new Date(now)}::timestamptz)`.execute(db)
+        ${new Date(now - claimMs)}::timestamptz, ${new Date(now)}::timestamptz,
+        ${states.map(({ row }) => row)}::integer[], ${states.map(({ state }) => toBytes(state))}::bytea[])`.execute(db)
     const { missing = null, lost } = rows[0] ?? {}
     if (missing !== null) return { missing: Number(missing) }
     const leaves = new Set(lost ?? [])
@@ -152,6 +162,28 @@ async function findLogHead(
   const hashes = nodes.map(await fetchNodes(hash, nodes))
   const cosigned = await findCosigned(db, hash)
   return { written: { size, note: written.note, bootId: toHex(written.boot_id), hashes }, cosigned }
+}
+
+/** Reads in one statement, so that the states are those of the checkpoint. `since` is -1 for all states. */
+async function findTable(db: Kysely<Tables>, hash: string, since: number): Promise<StoredTable | undefined> {
+  const { rows } = await sql<NoteRow & { entry: Uint8Array; states: Uint8Array | null }>`${sql.raw(PREPARED)}
+    select size, note, substr(entries, length(entries) - ${LOG_ENTRY_BYTES - 1}::integer) as entry, (
+      select string_agg(int4send(row_index) || int4send(length(state)) || state, ''::bytea order by row_index)
+      from log_states where log_id = a.log_id and log_states.size > ${since}::bigint
+    ) as states
+    from log_appends as a
+    where log_id = (select id from logs where hash = ${toBytes(hash)}::bytea)
+    order by size desc limit 1`.execute(db)
+  const [row] = rows
+  if (row === undefined) return undefined
+  const packed = Buffer.from(row.states ?? [])
+  const states: { row: number; state: string }[] = []
+  for (let at = 0; at < packed.length; ) {
+    const end = at + 8 + packed.readInt32BE(at + 4)
+    states.push({ row: packed.readInt32BE(at), state: packed.toString('hex', at + 8, end) })
+    at = end
+  }
+  return { size: Number(row.size), note: row.note, entry: toHex(row.entry), states }
 }
 
 /** The newest cosigned note, or undefined if there is none. */

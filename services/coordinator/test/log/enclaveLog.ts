@@ -91,7 +91,7 @@ export function createFakeEnclaveLog({
       createSigner(origin),
     ])
     const first = Math.min(Math.max(from, current.from), frontier.size)
-    return { origin, from: first, entries: current.entries.slice(first - current.from), checkpoint }
+    return { origin, from: first, entries: current.entries.slice(first - current.from), states: [], checkpoint }
   }
 
   function start({ origin, checkpoint, hashes }: NonNullable<LogRequest['start']>) {

@@ -1,6 +1,6 @@
 import { hash as computeHash } from 'node:crypto'
 import { appendLeaves, createLeafReader, emptyFrontier, encodeBundle, encodeTile, TILE_WIDTH } from '@countersign/log'
-import { equalBytes, hashTreeLeaf } from '@countersign/protocol'
+import { equalBytes, hashTreeLeaf, toHex } from '@countersign/protocol'
 import { CoordinatorError } from '../../src/errors.ts'
 import type { CosignedNote, LogStore } from '../../src/store/logs.ts'
 
@@ -72,6 +72,13 @@ export function createFakeLogStore() {
       const { hashes } = appendLeaves(emptyFrontier, log.entries.slice(0, written.size).map(hashTreeLeaf))
       return { written: { ...written, hashes }, cosigned: log.notes.toSorted((a, b) => b.size - a.size)[0] }
     },
+    async findTable(hash) {
+      count('findLogHead')
+      const log = get(hash)
+      const written = log?.checkpoints.toSorted((left, right) => right.size - left.size)[0]
+      return log && written && { ...written, entry: toHex(log.entries[written.size - 1] as Uint8Array), states: [] }
+    },
+    readNodes: async (hash) => createLeafReader((get(hash)?.entries ?? []).map(hashTreeLeaf)),
     findCosigned: async (hash) => get(hash)?.notes.toSorted((a, b) => b.size - a.size)[0],
     async insertNote({ hash, size, note }) {
       count('insertNote')

@@ -29,7 +29,9 @@ export type TestLog = {
   fill(count: number): void
   add(entry: Partial<LogEntry>): void
   /** The stored part of a range, by default up to the end. */
-  toAppend(parameters?: { from?: number; to?: number; claims?: readonly Claim[]; now?: number }): AppendParameters
+  toAppend(
+    parameters?: Partial<Pick<AppendParameters, 'from' | 'claims' | 'states' | 'now'>> & { to?: number },
+  ): AppendParameters
   /** Signed by the log and this many witnesses. */
   toNote(size: number, witnesses?: number): string
   toRoot(size: number): Uint8Array
@@ -59,10 +61,11 @@ export function createTestLog(origin = `log.example/${randomHex(8)}`): TestLog {
       const made = { kind: 'signature', keyId: randomHex(16), leaf: randomHex(32), timeMs: NOW, ...entry }
       entries.push(encodeLogEntry(made as LogEntry))
     },
-    toAppend({ from = 0, to = entries.length, claims = [], now = NOW } = {}) {
+    toAppend({ from = 0, to = entries.length, claims = [], states = [], now = NOW } = {}) {
       const { key, bootId } = log
       const checkpoint = { size: to, root: log.toRoot(to), note: log.toNote(to) }
-      return { origin, key, bootId, from, entries: entries.slice(from, to), checkpoint, claims, claimMs: CLAIM_MS, now }
+      const rest = { claims, states, claimMs: CLAIM_MS, now }
+      return { origin, key, bootId, from, entries: entries.slice(from, to), checkpoint, ...rest }
     },
     toNote(size, count = 0) {
       const text = formatCheckpoint({ origin, size, root: log.toRoot(size), extensions: [] })

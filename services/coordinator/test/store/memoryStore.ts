@@ -270,6 +270,7 @@ function toPublicParts(signing: Signing) {
   const { kind, subject } = signing.signed
   const digest = toSignedDigest(signing.signed)
   const shared = { kind, digest, txHash: toEventHash(signing.signed), summary: toSignedSummary(signing.signed) }
-  if (kind === 'off-chain' || kind === 'address') return { ...shared, signature: null, chainId: 0 }
+  if (kind === 'off-chain' || kind === 'address' || kind === 'revocation')
+    return { ...shared, signature: null, chainId: 0 }
   return { ...shared, signature: subject.signature, chainId: subject.chainId }
 }

@@ -96,8 +96,8 @@ describe('a start', () => {
   test.each<[string, string, readonly string[], (start: Start) => object]>([
     ['without states', 'states_missing', [], (start) => start],
     ['with earlier states', 'log_refused', [toState('a1'), toState('b2')], (start) => start],
-    ['with fewer states', 'log_refused', states.slice(0, 1), (start) => start],
-    ['with more states', 'log_refused', [...states, toState('c3')], (start) => start],
+    ['with fewer states', 'states_missing', states.slice(0, 1), (start) => start],
+    ['with more states', 'states_missing', [...states, toState('c3')], (start) => start],
     ['with states in another order', 'log_refused', states.toReversed(), (start) => start],
     ['without the last entry', 'log_refused', states, ({ table: _, ...start }) => start],
     [

@@ -22,6 +22,7 @@ import { describe, expect, test } from 'vitest'
 import { compareExecutions } from '../../fuzz/randomExecutions.ts'
 import { checkRandomTransactions, toDigest, toViem } from '../../fuzz/randomTransactions.ts'
 import { createRound } from '../../test/beacon.ts'
+import { noBudgets } from '../../test/noBudgets.ts'
 import { permit } from '../../test/typedData.ts'
 import { createWitness } from '../../test/witness.ts'
 import { createGrant, toSidHash } from '../grant/grant.ts'
@@ -84,7 +85,8 @@ function toItem(changes: Partial<TransactionItem> = {}): TransactionItem {
   }
 }
 
-const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256(), verifyEd25519: () => false }
+const signatures = { verifyEs256: createVerifyEs256(), verifyEd25519: () => false }
+const vaultDeps = { policies: createPolicies(), ...signatures, ...noBudgets }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 const sign = (item: SignItem, at = now) =>
   signItem({ keyring, now: at, random, implementations, ...vaultDeps }, item, { coordinatorKey })

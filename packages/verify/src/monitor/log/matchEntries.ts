@@ -173,7 +173,7 @@ function locateEntries(log: SeenLog, keyIds: ReadonlySet<string>): LocatedEntry[
   let bootId = ''
   return listEntries(log).flatMap(({ index, entry, timeMs }) => {
     if (entry.kind === 'boot') bootId = entry.bootId
-    return entry.kind !== 'boot' && keyIds.has(entry.keyId) ? [{ origin, index, timeMs, bootId, entry }] : []
+    return 'keyId' in entry && keyIds.has(entry.keyId) ? [{ origin, index, timeMs, bootId, entry }] : []
   })
 }
 

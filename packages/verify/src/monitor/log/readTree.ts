@@ -47,7 +47,7 @@ export async function readTree(source: LogSource, parameters: ReadTreeParameters
     assertTile(tile, read.leaves, { level: 0, index })
     if (index === first) assertSame(known.tail, read.leaves, index)
     for (const [at, entry] of read.entries.entries()) {
-      const isKept = entry.kind === 'boot' || keyIds.has(entry.keyId)
+      const isKept = entry.kind === 'boot' || ('keyId' in entry && keyIds.has(entry.keyId))
       if (isKept) entries.set(index * TILE_WIDTH + at, entry)
     }
     return width === TILE_WIDTH ? { tile: hashTree(read.leaves) } : { tail: read.leaves }

@@ -34,7 +34,13 @@ function createCheckpoint(size: number, origin: string = two): string {
 }
 
 const entry = toHex(encodeLogEntry({ kind: 'signature', keyId: '1d'.repeat(16), leaf: LEAF, timeMs: 1 }))
-const appended: AppendedEntries = { origin: two, from: 4, entries: [entry, entry], checkpoint: createCheckpoint(6) }
+const appended: AppendedEntries = {
+  origin: two,
+  from: 4,
+  entries: [entry, entry],
+  states: [],
+  checkpoint: createCheckpoint(6),
+}
 const toBatches = (bootId: string) => fakeSigned(bootId).batches.map(({ quote: _, ...batch }) => batch)
 const signed = { batches: toBatches(BOOT), results: [{ batch: 0, leafIndex: 0 }], log: appended }
 const statement = { statement: { type: 'countersign/signing/v2' }, subject: {} }
