@@ -9,7 +9,7 @@ const CODES: Readonly<Record<number, string>> = {
     invalid_message invalid_typed_data invalid_policy`,
   401: 'not_authenticated session_expired',
   403: `origin_not_allowed grant_invalid key_binding_mismatch policy_refused approvals_missing approval_invalid
-    session_not_bound stamp_missing stamp_invalid stamp_time`,
+    session_not_bound stamp_missing stamp_invalid stamp_time budget_exceeded`,
   404: 'wallet_not_found proof_not_found not_found vault_not_found',
   405: 'method_not_allowed',
   406: 'not_acceptable',
@@ -21,7 +21,7 @@ const CODES: Readonly<Record<number, string>> = {
   500: 'internal',
   502: 'attestation_invalid signature_invalid',
   503: `entropy_unavailable enclave_unavailable collateral_stale database_unavailable provider_unavailable shutting_down
-    policy_not_pinned log_unavailable receipt_unavailable`,
+    policy_not_pinned log_unavailable receipt_unavailable budget_time budget_unavailable`,
 }
 
 /** Status by error code. */

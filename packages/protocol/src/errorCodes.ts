@@ -142,7 +142,14 @@ export const errorCodes = {
     retryable: false,
     title: 'An approval is invalid',
     advice:
-      'Approve again: an approval covers one vault, digest and kind, for at most 24 hours. If the page showed something else for approval, don’t trust it. Nothing was signed.',
+      'Approve again: an approval covers one vault, rule, digest and kind, for at most 24 hours, or 10 minutes by an agent. If the page showed something else for approval, don’t trust it. Nothing was signed.',
+  },
+  budget_exceeded: {
+    status: 403,
+    retryable: false,
+    title: 'The vault’s budget does not allow this',
+    advice:
+      '`budget` is the index of the budget in the policy, and `left` the amount that it still allows. Pay less, or wait for the next period. Nothing was signed.',
   },
   wallet_not_found: {
     status: 404,
@@ -310,6 +317,20 @@ export const errorCodes = {
     title: 'The transparency log is unavailable',
     advice:
       'Retry with the same digest. This attempt’s signature will not be released. Operator: `/health/ready` names the witnesses that don’t respond.',
+  },
+  budget_time: {
+    status: 503,
+    retryable: true,
+    title: 'The witnesses’ time is unknown',
+    advice:
+      'Retry in a moment. The time of a budget comes from the witnesses of the vault’s policy, and too few of them have responded in the last minute. Nothing was signed.',
+  },
+  budget_unavailable: {
+    status: 503,
+    retryable: true,
+    title: 'The vault’s budgets cannot be used now',
+    advice:
+      'Retry later. The log of the budgets is not open, or its table is full. Rules with passkeys still work. If this keeps happening, the log has ended: create a new vault.',
   },
   database_unavailable: {
     status: 503,

@@ -18,12 +18,14 @@ import {
   slug,
   tokenSession,
   transactionPage,
+  vaultBudgetInfo,
   vaultInfo,
   vaultList,
   walletInfo,
 } from './resources.ts'
 import {
   anyCase,
+  either,
   ethereum,
   hex,
   type Infer,
@@ -39,6 +41,7 @@ import {
 import { shownOpening } from './shownOpening.ts'
 import { ruleIndex, stamp } from './stamp.ts'
 import { txMetadata } from './txMetadata.ts'
+import { typedData } from './typedData.ts'
 
 const stamped = { stamp: optional(stamp) }
 const walletUse = {
@@ -58,6 +61,16 @@ export type SignDigestRequest = Infer<ObjectSchema<typeof digestAndMetadata>>
 
 const signDigestRequest = object({ ...digestAndMetadata, ...walletUse })
 const attestRequest = object(stamped)
+
+const spendUse = { rule: ruleIndex, approvals }
+/** A payment that approvals allow without a session. */
+const signVaultRequest = either(
+  object({ kind: literal('transaction'), ...digestAndMetadata, ...spendUse }),
+  object({ kind: literal('typed-data'), ...typedData.members, ...spendUse }),
+)
+const revokeRequest = object({ key: hex(32), approvals: optional(approvals), ...stamped })
+/** `opening` is present for typed data. */
+const signVaultResponse = object({ ...signDigestResponse.members, opening: optional(shownOpening) })
 
 /** Without members, this session ends. */
 const logoutRequest = object({ session: optional(hex(8)), all: optional(literal(true)) })
@@ -123,6 +136,11 @@ export const endpoints = {
    */
   'POST /vaults': { request: createVaultRequest, response: vaultInfo },
   'POST /vaults/:address/attest': { request: attestRequest, response: attestAddressResponse },
+  /** Signs a payment by a rule that needs no session. */
+  'POST /vaults/:address/sign': { request: signVaultRequest, response: signVaultResponse },
+  'GET /vaults/:address/budget': { response: vaultBudgetInfo },
+  /** Responds when the revocation is final. A repeated call returns the same slug. */
+  'POST /vaults/:address/revoke': { request: revokeRequest, response: object({ slug }) },
   'POST /sign/digest': { request: signDigestRequest, response: signDigestResponse },
   ...(toSignEndpoints((kind) => ({
     request: object({ ...contentSchemas[kind].members, ...walletUse }),

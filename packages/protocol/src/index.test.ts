@@ -217,6 +217,7 @@ test('exports', () => {
       "typedData",
       "typedDataMember",
       "vaultBudget",
+      "vaultBudgetInfo",
       "vaultInfo",
       "vaultList",
       "vaultRequest",

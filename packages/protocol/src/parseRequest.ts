@@ -1,18 +1,21 @@
 import type { ErrorCode } from './errorCodes.ts'
 import { type Endpoint, type EndpointRequest, type Endpoints, endpoints } from './http.ts'
 import { isPlainObject } from './plainObject.ts'
-import { parse, type Schema } from './schema.ts'
+import { isOf, parse, type Schema } from './schema.ts'
 
 type Call = { [Name in Endpoint]: Endpoints[Name] extends { request: Schema } ? Name : never }[Endpoint]
 
 const invalid = 'invalid_typed_data'
+const content = { domain: invalid, types: invalid, primaryType: invalid, message: invalid } as const
+const transaction = { digest: 'invalid_digest', txMetadata: 'invalid_tx_metadata' } as const
 /** Error codes other than `invalid_request`, by the full details from `parse` or by the member that they begin with. */
 const codes: { [Name in Call]?: Readonly<Record<string, ErrorCode>> } = {
   // The schema only requires an object. `@countersign/policy` checks its members.
   'POST /vaults': { 'policy is not valid': 'invalid_policy' },
-  'POST /sign/digest': { digest: 'invalid_digest', txMetadata: 'invalid_tx_metadata' },
+  'POST /sign/digest': transaction,
+  'POST /vaults/:address/sign': { ...transaction, ...content },
   'POST /sign/message': { 'message is not valid': 'invalid_message' },
-  'POST /sign/typed-data': { it: invalid, domain: invalid, types: invalid, primaryType: invalid, message: invalid },
+  'POST /sign/typed-data': { it: invalid, ...content },
 }
 
 /**
@@ -26,8 +29,10 @@ export function parseRequest<Name extends Call>(
   body: unknown,
   fail: (code: ErrorCode, details: string) => Error,
 ): EndpointRequest<Name> {
-  const schema = endpoints[name].request as Schema as Schema<EndpointRequest<Name>>
-  return parse(schema, body, (details) => {
+  const schema = endpoints[name].request as Schema
+  const kind = (body as { kind?: unknown } | null)?.kind
+  const ofKind = schema.options?.find(({ members }) => isOf(members?.kind as Schema, kind))
+  return parse((ofKind ?? schema) as Schema<EndpointRequest<Name>>, body, (details) => {
     const [member = ''] = details.split(/\W/)
     const code = codes[name]?.[details] ?? codes[name]?.[member] ?? 'invalid_request'
     const unsupported = code === 'invalid_tx_metadata' ? findUnsupported(body) : undefined

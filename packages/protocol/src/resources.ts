@@ -13,6 +13,7 @@ import {
   either,
   ethereum,
   hex,
+  hexUpTo,
   type Infer,
   leaf,
   list,
@@ -137,6 +138,34 @@ export type VaultInfo = Infer<typeof vaultInfo>
 
 /** The body of `GET /vaults`. */
 export const vaultList = object({ vaults: list(vaultInfo) })
+
+/** The body of `GET /vaults/{address}/budget`. */
+export const vaultBudgetInfo = object({
+  /** Seconds since 1970: the service's time, which decides the current windows. */
+  time: natural,
+  /** The changes of the vault's state. 0 before the first. */
+  sequence: natural,
+  /** By their index in the policy. `window` and `spent` are those of the state, `left` is what the current window allows. */
+  budgets: list(object({ window: natural, spent: wei, left: wei })),
+  /** Public keys. */
+  revoked: list(hex(32)),
+  /** The state in the log. Null before the first change. */
+  proof: nullable(
+    object({
+      row: natural,
+      state: hexUpTo(364),
+      /** The audit path of the state to the root of the table in `entry`. */
+      path: list(hex(32)),
+      entry: hex(57),
+      index: natural,
+      /** The inclusion proof of `entry` in the tree of `checkpoint`. */
+      entryPath: list(hex(32)),
+      /** A note with the cosignatures of a quorum. */
+      checkpoint: string(),
+    }),
+  ),
+})
+export type VaultBudgetInfo = Infer<typeof vaultBudgetInfo>
 
 /** The request of `signAndSend`. Nonce and fees come from the RPC. */
 export type SignRequest = {
@@ -269,6 +298,9 @@ export const problem = object({
   detail: optional(string()),
   /** Only for `policy_refused`. */
   refusal: optional(policyRefusal),
+  /** Only for `budget_exceeded`: the index of the budget in the policy, and what it still allows. */
+  budget: optional(natural),
+  left: optional(wei),
   requestId: string(),
   /** Whether the same call may succeed later. */
   retryable: boolean,

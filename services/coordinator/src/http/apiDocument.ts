@@ -47,6 +47,10 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     {
       '': words('RFC 9457. `code` is stable; /docs/errors explains each code.'),
       code: { enum: Object.keys(errorCodes) },
+      budget: words('Only present with `budget_exceeded`: the index of the budget in the policy.'),
+      left: words(
+        'Only present with `budget_exceeded`: what the budget still allows, in the smallest unit of the asset.',
+      ),
     },
   ],
   PolicyRefusal: [
@@ -88,7 +92,7 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
         ]),
       ),
       'transactions[].0.data': words('Up to the first 68 bytes.'),
-      'transactions[].2.kind': { pattern: undefined, enum: ['off-chain', 'address'] },
+      'transactions[].2.kind': { pattern: undefined, enum: ['off-chain', 'address', 'revocation'] },
       nextCursor: words('Cursor of the next page; null on the last page.'),
     },
   ],
@@ -108,6 +112,26 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     endpoints['POST /vaults'].request,
     { address: words('Restores an existing vault with this address.') },
   ],
+  SignVaultRequest: [
+    endpoints['POST /vaults/:address/sign'].request,
+    {
+      '0.digest': words('keccak256 of the unsigned transaction in txMetadata.'),
+      ...Object.fromEntries([0, 1].map((form) => [`${form}.rule`, words('Index of a rule of kind `spend`.')])),
+    },
+  ],
+  SignVaultResponse: [endpoints['POST /vaults/:address/sign'].response, ofSignature],
+  VaultBudget: [
+    endpoints['GET /vaults/:address/budget'].response,
+    {
+      time: words('The service’s time in seconds, which decides `left`.'),
+      sequence: words('How often the vault’s state has changed.'),
+      budgets: words('In the order of the policy.'),
+      revoked: words('Public keys of agents.'),
+      proof: words('Null before the first change.'),
+    },
+  ],
+  RevokeRequest: [endpoints['POST /vaults/:address/revoke'].request, { key: words('The agent’s public key.') }],
+  RevokeResponse: [endpoints['POST /vaults/:address/revoke'].response],
   SignDigestResponse: [endpoints['POST /sign/digest'].response, ofSignature],
   SignDigestRequest: [
     endpoints['POST /sign/digest'].request,
@@ -160,12 +184,12 @@ const components: Readonly<Record<string, readonly [schema: Schema, words?: Sche
     {
       kind: {
         description: 'Absent for transactions.',
-        enum: ['authorization', 'off-chain', 'address'],
+        enum: ['authorization', 'off-chain', 'address', 'revocation'],
       },
       txHash: words(
-        'The hash in the event: of the transaction, the signed authorization or the address statement, or the commitment.',
+        'The hash in the event: of the transaction, the signed authorization or the statement, or the commitment.',
       ),
-      chainId: words('0 for off-chain signatures and addresses.'),
+      chainId: words('0 for off-chain signatures, addresses and revocations.'),
       kmsQuoteVerified: words('Whether this service verified the quote. Verify it yourself.'),
       receipt: {
         anyOf: [toReference('AttestationReceiptV1'), toReference('AttestationReceiptV2'), { type: 'null' }],

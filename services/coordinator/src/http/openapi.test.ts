@@ -52,6 +52,7 @@ describe('GET /openapi.json', () => {
       'get /proof/{slug}/events',
       'get /proofs/export *',
       'get /vaults *',
+      'get /vaults/{address}/budget *',
       'get /wallet/me *',
       'get /wallet/transactions *',
       'post /auth/logout *',
@@ -63,6 +64,8 @@ describe('GET /openapi.json', () => {
       'post /sign/typed-data *',
       'post /vaults *',
       'post /vaults/{address}/attest *',
+      'post /vaults/{address}/revoke',
+      'post /vaults/{address}/sign',
       'post /wallet/attest *',
       'post /wallet/provision *',
     ])

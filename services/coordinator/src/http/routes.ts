@@ -55,7 +55,16 @@ const signing: Codes = [
   'entropy_unavailable',
   ...enclave,
 ]
-const vault: Codes = ['vault_not_found', 'policy_refused', 'approvals_missing', 'approval_invalid']
+const counting: Codes = ['budget_exceeded', 'budget_time', 'budget_unavailable']
+const vault: Codes = ['vault_not_found', 'policy_refused', 'approvals_missing', 'approval_invalid', ...counting]
+const transaction: Codes = [
+  'invalid_digest',
+  'invalid_tx_metadata',
+  'digest_mismatch',
+  'unsupported_transaction',
+  'chain_not_allowed',
+]
+const typedData: Codes = ['invalid_typed_data', 'message_too_large', 'chain_not_allowed']
 const proof: Codes = ['proof_not_found', 'rate_limited', 'database_unavailable', 'receipt_unavailable']
 const log: Codes = ['not_found', 'rate_limited', 'database_unavailable']
 const offChain =
@@ -248,23 +257,50 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     answers: { 200: 'The slug of the proof, and the opening of the owner commitment' },
     failures: [...session, ...post, ...signing, 'vault_not_found'],
   },
+  'POST /vaults/:address/sign': {
+    summary: 'Sign a payment of a vault without a session',
+    description:
+      'For agents: the approvals replace the session, so the policy’s rule must have `session` false. The enclave verifies them and counts the payment against the vault’s budgets. An unknown vault gets the same response as a wrong approval. A body can have 4 KiB.',
+    answers: { 200: 'The signature, the slug of its proof, and for typed data the opening of its commitment' },
+    failures: [
+      'origin_not_allowed',
+      'rate_limited',
+      'database_unavailable',
+      'approval_invalid',
+      'policy_refused',
+      'quota_spent',
+      'attestation_invalid',
+      'signature_invalid',
+      'entropy_unavailable',
+      ...enclave,
+      ...post,
+      ...counting,
+      ...transaction,
+      ...typedData,
+    ],
+  },
+  'GET /vaults/:address/budget': {
+    summary: 'Get what is left of a vault’s budgets',
+    description:
+      'With a proof: the vault’s state, its path to the root of the table in `entry`, and the path of `entry` to a cosigned checkpoint.',
+    needsSession: true,
+    answers: { 200: 'The budgets, and the revoked keys of agents' },
+    failures: [...session, 'invalid_request', 'vault_not_found', 'budget_unavailable'],
+  },
+  'POST /vaults/:address/revoke': {
+    summary: 'Revoke an agent’s key',
+    description:
+      'With a session of the owner, or without one and with the approval of one passkey of the vault: kind `revocation`, rule 255, and as digest the SHA-256 of the key. Responds when witnesses have cosigned the revocation, which is final. A repeated call returns the same slug. A body without a session can have 4 KiB.',
+    answers: { 200: 'The slug of the proof' },
+    failures: [...session, ...post, ...signing, 'approval_invalid', 'vault_not_found', 'budget_unavailable'],
+  },
   'POST /sign/digest': {
     summary: 'Sign a transaction',
     description:
       'A repeated call with the same digest returns the same signature and slug. The proof makes the signature public, even if the transaction is never broadcast.',
     needsSession: true,
     answers: { 200: 'The signature and the slug of its proof' },
-    failures: [
-      ...session,
-      ...post,
-      ...signing,
-      ...vault,
-      'invalid_digest',
-      'invalid_tx_metadata',
-      'digest_mismatch',
-      'unsupported_transaction',
-      'chain_not_allowed',
-    ],
+    failures: [...session, ...post, ...signing, ...vault, ...transaction],
   },
   'POST /sign/message': {
     summary: 'Sign a message',
@@ -278,15 +314,7 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
     description: `EIP-712. ${offChain}`,
     needsSession: true,
     answers: opened,
-    failures: [
-      ...session,
-      ...post,
-      ...signing,
-      ...vault,
-      'invalid_typed_data',
-      'message_too_large',
-      'chain_not_allowed',
-    ],
+    failures: [...session, ...post, ...signing, ...vault, ...typedData],
   },
   'POST /sign/authorization': {
     summary: 'Sign an authorization',
