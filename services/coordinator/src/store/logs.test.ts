@@ -1,5 +1,5 @@
 import { createLeafReader, decodeBundle, encodeTile, listTreeNodes } from '@countersign/log'
-import { type Hex, hashTree, hashTreeLeaf } from '@countersign/protocol'
+import { type Hex, hashTree, hashTreeLeaf, toHex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from '../../test/store/logs.ts'
@@ -503,6 +503,67 @@ describe('logs', () => {
       await expect(subject.query(`select take_claims(1, '', '', '\\x0011'::bytea, now(), now())`)).rejects.toThrow(
         'not claims',
       )
+    })
+  })
+
+  describe('states of the table', () => {
+    const toState = (row: number, sequence: number, random = randomHex(16)) => ({
+      row,
+      state: `${`${row}`.repeat(32)}${random}${sequence.toString(16).padStart(16, '0')}00000000`,
+    })
+    const readStates = async (since = -1) => (await subject.logStore.findTable(log.hash, since))?.states
+
+    test('are stored with their entries, and only the newest of each row', async () => {
+      log.fill(6)
+      const [first, second, third, other] = [toState(0, 1), toState(0, 2), toState(0, 3), toState(1, 1)]
+      await append({ to: 2, states: [first, second] })
+      expect(await readStates()).toEqual([second])
+      await append({ from: 2, to: 4, states: [other, third] })
+      expect(await subject.logStore.findTable(log.hash, -1)).toEqual({
+        size: 4,
+        note: log.toNote(4),
+        entry: toHex(log.entries[3] as Uint8Array),
+        states: [third, other],
+      })
+      // The enclave repeats what it has appended, and another coordinator may have stored it before.
+      await append({ from: 0, to: 2, states: [first, second] })
+      await append({ from: 1, to: 4, states: [second, other, toState(0, 3)] })
+      expect(await readStates()).toEqual([third, other])
+    })
+
+    test('can be read from a size on', async () => {
+      log.fill(6)
+      await append({ to: 2, states: [toState(0, 1), toState(1, 1)] })
+      const changed = toState(1, 2)
+      await append({ from: 2, states: [changed] })
+      expect(await readStates(2)).toEqual([changed])
+      expect(await readStates(log.entries.length)).toEqual([])
+      expect(await subject.logStore.findTable(createTestLog().hash, -1)).toBeUndefined()
+    })
+
+    test('are not stored without their entries', async () => {
+      log.fill(6)
+      expect(await append({ from: 3, states: [toState(0, 1)] })).toEqual({ missing: 0 })
+      await append({ to: 4, states: [toState(0, 1)] })
+      const forged = [...log.entries.slice(0, 3), log.entries[4] as Uint8Array]
+      const other = { ...log.toAppend({ to: 4, states: [toState(0, 2)] }), entries: forged }
+      await expect(subject.logStore.appendLog(other)).rejects.toMatchObject(REFUSED)
+      await expect(append({ from: 4, states: [{ row: -1, state: toState(0, 2).state }] })).rejects.toThrow()
+      expect(await readStates()).toMatchObject([{ row: 0 }])
+      expect(await subject.logStore.findLogHead(log.hash)).toMatchObject({ written: { size: 4 } })
+    })
+
+    test('the database rejects to delete them, to undo a change and to give a row to another vault', async () => {
+      log.fill(2)
+      await append({ states: [toState(0, 5)] })
+      const at = `where log_id = (select id from logs where hash = '\\x${log.hash}')`
+      const [older, other] = [toState(0, 4), { ...toState(1, 9), row: 0 }]
+      for (const { state } of [older, other]) {
+        await expect(subject.query(`update log_states set state = '\\x${state}' ${at}`)).rejects.toThrow(
+          'are immutable',
+        )
+      }
+      await expect(subject.query(`delete from log_states ${at}`)).rejects.toThrow('are immutable')
     })
   })
 
