@@ -47,6 +47,6 @@ export type {
   TransactionRule,
   TypedDataRule,
 } from './policy.ts'
-export { type Spend, type SpendContext, X402_SPENDERS } from './readSpend.ts'
+export { readSpend, type Spend, type SpendContext, type SpendRequest, X402_SPENDERS } from './readSpend.ts'
 export { canTellTime, isDue, toDueMs } from './schedule.ts'
 export { parseStateHex, toStateHex, type VaultState } from './vaultState.ts'

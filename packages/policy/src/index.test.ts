@@ -28,6 +28,7 @@ test('exports', () => {
       "normalisePolicy",
       "parsePolicy",
       "parseStateHex",
+      "readSpend",
       "toDueMs",
       "toPolicyBytes",
       "toStateHex",

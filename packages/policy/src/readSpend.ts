@@ -66,7 +66,8 @@ type Payment = {
   spender?: string
 }
 
-type SpendRequest = { kind: 'transaction'; txMetadata: TxMetadata } | { kind: 'typed-data'; content: TypedData }
+/** The requests that can pay. */
+export type SpendRequest = { kind: 'transaction'; txMetadata: TxMetadata } | { kind: 'typed-data'; content: TypedData }
 
 /**
  * The amounts that a request pays, if the rule allows it. The request has been parsed and hashed, so its values have the types that it states

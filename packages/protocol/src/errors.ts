@@ -27,6 +27,8 @@ export class ServiceError<Code extends string = string> extends Error {
   declare readonly status: number | undefined
   declare readonly retryable: boolean | undefined
   declare readonly signed: SignResult | undefined
+  /** Only of `budget_exceeded` of a service: what the budget still allows, in decimal. */
+  declare readonly left?: string | undefined
   /** The section of `docs/errors.md` for this code. */
   declare readonly docsPath: string
   /** The same page, as an absolute URL. */

@@ -1,6 +1,7 @@
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import * as agent from './agent/index.ts'
 import * as client from './client/index.ts'
 import * as eip1193 from './eip1193/index.ts'
 import * as sdk from './index.ts'
@@ -13,16 +14,17 @@ import * as wagmi from './wagmi/serviceConnector.ts'
 import * as webhooks from './webhooks/verifyWebhook.ts'
 
 test('exports', () => {
-  const entries = { sdk, client, eip1193, query, testing, vaultsClient, viem, wagmi, webhooks }
+  const entries = { sdk, agent, client, eip1193, query, testing, vaultsClient, viem, wagmi, webhooks }
   const names = Object.entries(entries).map(([name, entry]) => `${name}: ${Object.keys(entry).toSorted().join(' ')}`)
   expect(names).toMatchInlineSnapshot(`
     [
       "sdk: ServiceClient ServiceError ServiceProvider useAttestation useService useSign useSignMessage useSignTypedData useWallet",
+      "agent: ServiceError createAgent createAgentKey",
       "client: ServiceClient ServiceError",
       "eip1193: Eip1193Error announceProvider createEip1193Provider",
       "query: meQueryOptions proofQueryOptions serviceKeys signAndSendMutationOptions transactionsInfiniteQueryOptions vaultsQueryOptions walletQueryOptions",
       "testing: createTestPasskeys createTestService",
-      "vaultsClient: approve attestVault attestWallet createPasskey createVault isVaultError listVaults parsePrepared prepare sendPrepared signAndSend signPrepared toPolicyFile toVaultClient",
+      "vaultsClient: approve approveRevocation attestVault attestWallet createPasskey createVault getBudget isVaultError listVaults parsePrepared prepare revokeKey sendPrepared signAndSend signPrepared toPolicyFile toVaultClient",
       "viem: toServiceAccount",
       "wagmi: serviceConnector",
       "webhooks: ServiceError verifyWebhook",

@@ -12,6 +12,7 @@ test('the reference names every function that is exported', async () => {
   const reference = read('../../../docs/build/sdk.md')
   const modules = await Promise.all([
     import('../src/index.ts'),
+    import('../src/agent/index.ts'),
     import('../src/viem/toServiceAccount.ts'),
     import('../src/eip1193/index.ts'),
     import('../src/wagmi/serviceConnector.ts'),

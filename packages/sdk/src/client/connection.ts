@@ -29,6 +29,12 @@ export type Connection = {
   verifyChain(): Promise<void>
 }
 
+/** The members that the signature of a transaction needs. */
+export type SigningConnection = {
+  readonly config: Pick<Connection['config'], 'maxFeePerGas' | 'session'>
+  readonly api: Pick<ServiceApi, 'getWallet' | 'signDigest'>
+}
+
 /** A signature, for listeners of libraries that return only a signature or a hash. */
 export type SignedEvent =
   | { kind: 'transaction'; txHash: Hex; slug: string }

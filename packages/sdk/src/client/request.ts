@@ -76,11 +76,11 @@ export async function request<R>(service: ServiceAddress, parameters: RequestPar
   const value = parseText(text)
   try {
     if (ok) return read(schema, value)
-    const { code, title = code, detail: details, retryable } = read(problem, value)
-    throw new ServiceError<string>(code, title, { status, details, retryable })
+    const { code, title = code, detail: details, ...rest } = read(problem, value)
+    throw Object.assign(new ServiceError<string>(code, title, { status, details }), rest)
   } catch (error) {
     if (error instanceof ServiceError) throw error
-    throw createError('response_invalid', 'invalid service response', {
+    throw createError('response_invalid', 'invalid response', {
       status,
       details: `${call} answered ${status}`,
     })
@@ -92,6 +92,7 @@ const problem = object({
   title: optional(string()),
   detail: optional(string()),
   retryable: optional(boolean),
+  left: optional(string()),
 })
 
 /** JSON omits undefined members. */
@@ -104,7 +105,7 @@ function toJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
   } catch (cause) {
-    throw createError('invalid_request', 'the request is not JSON', { cause })
+    throw createError('invalid_request', 'not JSON', { cause })
   }
 }
 

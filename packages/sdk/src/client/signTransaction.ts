@@ -1,6 +1,6 @@
 import type { Hex, ServiceError, SignResult, TxMetadata, WalletInfo } from '@countersign/protocol'
 import { keccak256, parseSignature, recoverAddress, type Signature, serializeTransaction } from 'viem'
-import type { Connection } from './connection.ts'
+import type { SigningConnection } from './connection.ts'
 import { createError } from './errors.ts'
 import { requestSignature } from './verifyWallet.ts'
 
@@ -29,7 +29,7 @@ export type SignTransactionReturnType = { serializedTransaction: Hex; signed: Si
  * Signs a transaction. Throws unless the signature is the wallet's over exactly this transaction.
  */
 export async function signTransaction(
-  client: Connection,
+  client: SigningConnection,
   { wallet, isNamed, transaction }: SignTransactionParameters,
 ): Promise<SignTransactionReturnType> {
   const { maxFeePerGas, maxPriorityFeePerGas } = transaction

@@ -7,6 +7,7 @@ import {
   type ServiceError,
   type SignOffChainResponse,
   signDigestResponse,
+  type VaultBudget,
   type WalletInfo,
 } from '@countersign/protocol'
 import { leaf, object } from '@countersign/protocol/schema'
@@ -24,10 +25,13 @@ export type SignOffChainResult = {
   opening: Opening
 }
 
+/** An off-chain request. A vault's has approvals, if its rule needs some, and the amounts counted against budgets. */
+export type SentOffChain = OffChain & { approvals?: readonly Approval[] | undefined; budget?: VaultBudget | undefined }
+
 type VerifyOffChainParameters = {
   wallet: Pick<WalletInfo, 'address'>
   /** With the approvals, if a vault signs. */
-  sent: OffChain & { approvals?: readonly Approval[] }
+  sent: SentOffChain
   answer: SignOffChainResponse
 }
 
@@ -46,6 +50,12 @@ export async function verifyOffChain({ wallet, sent, answer }: VerifyOffChainPar
   } as Opening
   if (!commitOpening(opening) || toSortedJson(returned) !== toSortedJson(opening)) throw openingMismatch(slug)
   return { signature, attestationSlug: slug, opening }
+}
+
+/** With the counted amounts, which come from the service. Not in `verifyOffChain`, because only vaults have budgets. */
+export function withBudget(sent: SentOffChain, { opening }: SignOffChainResponse): SentOffChain {
+  const { budget } = isPlainObject(opening.content) ? opening.content : {}
+  return budget === undefined ? sent : { ...sent, budget }
 }
 
 /** Requires v = 27 or 28, as contracts do, and the one spelling that the commitment covers. */

@@ -1,12 +1,14 @@
 import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
-import type { Connection } from './connection.ts'
+import type { SigningConnection } from './connection.ts'
 import { createError, walletNotReady } from './errors.ts'
+
+type WalletReader = { readonly api: Pick<SigningConnection['api'], 'getWallet'> }
 
 /**
  * The session's wallet. Throws `wallet_changed` unless it is `wallet`: all tabs share the cookie, so another tab may have signed in
  * another user, and the service would sign with that user's key.
  */
-export async function verifyWallet(client: Connection, wallet?: Pick<WalletInfo, 'address'>): Promise<WalletInfo> {
+export async function verifyWallet(client: WalletReader, wallet?: Pick<WalletInfo, 'address'>): Promise<WalletInfo> {
   const current = await client.api.getWallet()
   if (current === null) throw walletNotReady()
   if (wallet && current.address.toLowerCase() !== wallet.address.toLowerCase()) {
@@ -27,7 +29,7 @@ type RequestSignatureParameters<R> = {
  * would be a second one, with other fees. Checks the wallet before the retry, because another user may have signed in meanwhile.
  */
 export async function requestSignature<R>(
-  client: Connection,
+  client: WalletReader,
   { wallet, ask, digest }: RequestSignatureParameters<R>,
 ): Promise<R> {
   return ask().catch(async (error: ServiceError) => {

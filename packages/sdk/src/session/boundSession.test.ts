@@ -1,9 +1,9 @@
 import { fromHex, type Hex, type Kind, toHex, toStampBytes } from '@countersign/protocol'
-import { hashMessage } from 'viem'
+import { hashMessage, sha256 } from 'viem'
 import { hashAuthorization } from 'viem/utils'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { attestVault, attestWallet } from '../vaults/vaultCalls.ts'
+import { attestVault, attestWallet, revokeKey } from '../vaults/vaultCalls.ts'
 import { boundSession, endSessions, listSessions } from './boundSession.ts'
 import type { ClientKey } from './keyStore.ts'
 
@@ -117,6 +117,13 @@ describe('every request for a signature has a stamp', () => {
     await attestVault(createClient(), { address: VAULT }).catch(() => {})
     await expectStamp({ address: VAULT, vault: { policy: POLICY, rule: null }, kind: 'address', digest: null })
   })
+})
+
+test('the revocation of a key has a stamp without a rule', async () => {
+  const key = 'd5'.repeat(32)
+  await revokeKey(createClient(), { address: VAULT }, key).catch(() => {})
+  const vault = { policy: POLICY, rule: null }
+  await expectStamp({ address: VAULT, vault, kind: 'revocation', digest: sha256(`0x${key}`) })
 })
 
 describe('clocks', () => {

@@ -31,6 +31,9 @@ const kindsOfPaths: Record<string, Kind> = {
   '/sign/message': 'message',
   '/sign/typed-data': 'typed-data',
   '/sign/authorization': 'authorization',
+  '/wallet/attest': 'address',
+  attest: 'address',
+  revoke: 'revocation',
 }
 
 function read<R>({ apiBaseUrl, shared }: StampContext, path: string, schema: RequestParameters<R>['schema']) {
@@ -59,10 +62,10 @@ function notBound(details: string) {
 
 /** The body of a request for a signature with its stamp. Undefined for other requests. */
 export async function stampRequest(context: StampContext, { path, body, digest, signer: wallet }: Parameters) {
-  const kind = path.endsWith('/attest') ? 'address' : kindsOfPaths[path]
+  const [, vaultOfPath, action = ''] = /^\/vaults\/(.*)\/(attest|revoke)$/.exec(path) ?? []
+  const kind = kindsOfPaths[path] ?? kindsOfPaths[action]
   if (kind === undefined) return undefined
   const members: { wallet?: Hex; rule?: number; digest?: Hex } = isPlainObject(body) ? body : {}
-  const [, vaultOfPath] = /^\/vaults\/(.*)\/attest$/.exec(path) ?? []
   // Only requests for a vault have a rule.
   const vault = vaultOfPath ?? (members.rule === undefined ? undefined : members.wallet)
   const signer = vault ?? members.wallet ?? wallet ?? (await read(context, '/wallet/me', walletInfo)).address

@@ -1,4 +1,4 @@
-import type { PolicyRequest } from '@countersign/policy'
+import type { Approval, PolicyRequest } from '@countersign/policy'
 import {
   computeCommitment,
   type EndpointResponse,
@@ -15,6 +15,7 @@ import {
   type ProofPayload,
   parseRequest,
   type SessionUser,
+  type SignDigestRequest,
   type Stamp,
   toHex,
   toPrefixedHex,
@@ -24,7 +25,7 @@ import {
   type WalletUse,
 } from '@countersign/protocol'
 import { errorCodes } from '@countersign/protocol/errorCodes'
-import { parseEther } from 'viem'
+import { parseEther, sha256 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { forgetSent } from '../client/sendLock.ts'
 import {
@@ -52,7 +53,7 @@ import {
   testRoutes,
 } from './testService.ts'
 import { createTestSignings, type TestSigner } from './testSignings.ts'
-import { assertVaultAllows, createTestVaults } from './testVaults.ts'
+import { assertVaultAllows, createTestVaults, revokeTestKey, toBudgetInfo } from './testVaults.ts'
 
 type Stamped = { signer: TestSigner; rule?: number | null; kind: Kind; digest?: Hex | null }
 
@@ -157,22 +158,33 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     if (requested !== undefined && requested !== address) {
       const vault = vaults.find(requested)
       if (rule === undefined) throw invalidRequest('rule is missing')
-      return { ...vault, rule, approvals: assertVaultAllows(vault, { request: content, digest, rule, approvals }) }
+      const asked = { request: content, digest, rule, approvals, hasSession: true }
+      return { ...vault, rule, ...assertVaultAllows(vault, asked) }
     }
     if (approvals !== undefined) throw invalidRequest('approvals are for a vault')
     if (rule !== undefined) throw invalidRequest('rule is for a vault')
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
-    return { ...own, rule: null, approvals: null }
+    return { ...own, rule: null, approvals: null, budget: undefined }
   }
+
+  type FoundKey = ReturnType<typeof findKey>
 
   async function signDigest(request: Request) {
     const { digest, txMetadata, ...use } = await readSigning(request, (body) => {
       const { digest, txMetadata, ...use } = parseRequest('POST /sign/digest', body, invalidBody)
       return { ...parseTransaction({ digest, txMetadata }), ...parseWalletUse(use) }
     })
-    const { account, signer, rule, approvals } = findKey(use, digest, { kind: 'transaction', txMetadata })
-    await assertStamp(use.stamp, { signer, rule, kind: 'transaction', digest })
-    const signed = { digest, txMetadata, rule, approvals, signature: await account.sign({ hash: digest }) }
+    const key = findKey(use, digest, { kind: 'transaction', txMetadata })
+    await assertStamp(use.stamp, { signer: key.signer, rule: key.rule, kind: 'transaction', digest })
+    return addTransaction(key, { digest, txMetadata })
+  }
+
+  async function addTransaction(
+    { account, signer, rule, approvals, budget }: FoundKey,
+    { digest, txMetadata }: SignDigestRequest,
+  ) {
+    const permission = { rule, approvals, budget }
+    const signed = { digest, txMetadata, ...permission, signature: await account.sign({ hash: digest }) }
     const { signature, slug } = signings.addTransaction(signer, signed)
     return { signature, slug }
   }
@@ -183,17 +195,60 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       const content = { kind, content: rest } as OffChainContent
       return { content, digest: hashOffChain(content), ...parseWalletUse({ wallet, rule, approvals, stamp }) }
     })
-    const { account, signer, rule, approvals } = findKey(use, digest, content)
-    await assertStamp(use.stamp, { signer, rule, kind, digest })
-    const signature = await account.sign({ hash: digest })
+    const key = findKey(use, digest, content)
+    await assertStamp(use.stamp, { signer: key.signer, rule: key.rule, kind, digest })
+    return addOffChain(key, { digest, ...content, ...(use.approvals && { approvals: use.approvals }) })
+  }
+
+  async function addOffChain(
+    { account, signer, rule, approvals, budget }: FoundKey,
+    content: OffChainContent & { digest: Hex; approvals?: readonly Approval[] },
+  ) {
+    const signature = await account.sign({ hash: content.digest })
     const salt = (half: string) => filler(`${half} salt ${signings.all.length}`, 32)
     const opening: Opening = {
-      content: { salt: salt('content'), digest, ...content, ...(use.approvals && { approvals: use.approvals }) },
+      content: { salt: salt('content'), ...content, ...(budget && { budget }) },
       signature: { salt: salt('signature'), signature },
     }
     const commitment = toHex(computeCommitment(opening))
     const { slug } = signings.add(signer, { kind: 'off-chain', subject: { commitment } }, { rule, approvals })
     return { signature, slug, opening }
+  }
+
+  /** Without a session. Unknown vaults and wrong approvals get the same answer. */
+  async function signForVault(request: Request, address: Hex) {
+    const body = parseRequest('POST /vaults/:address/sign', await readJsonBody(request), invalidBody)
+    const vault = vaults.list().some((one) => one.address === address) ? vaults.find(address) : undefined
+    const allow = (content: PolicyRequest, digest: Hex) => {
+      if (vault === undefined) throw new ProblemFailure({ code: 'approval_invalid' })
+      const { rule, approvals } = body
+      return {
+        ...vault,
+        rule,
+        ...assertVaultAllows(vault, { request: content, digest, rule, approvals, hasSession: false }),
+      }
+    }
+    if (body.kind === 'transaction') {
+      const { digest, txMetadata } = parseTransaction(body)
+      return addTransaction(allow({ kind: body.kind, txMetadata }, digest), { digest, txMetadata })
+    }
+    const { kind, rule: _, approvals, ...typedData } = body
+    const content = { kind, content: typedData }
+    const digest = hashOffChain(content)
+    return addOffChain(allow(content, digest), { digest, ...content, approvals })
+  }
+
+  async function revokeKey(request: Request, address: Hex) {
+    const body = parseRequest('POST /vaults/:address/revoke', await readJsonBody(request), invalidBody)
+    const { key, approvals, stamp } = body
+    const hasSession = approvals === undefined
+    if (hasSession) assertSession(request)
+    const vault = vaults.find(address)
+    const { signer } = vault
+    if (hasSession) await assertStamp(stamp, { signer, kind: 'revocation', digest: sha256(`0x${key}`) })
+    revokeTestKey(vault, { key, approvals, hasSession })
+    const subject = { address: signer.address, policy: vault.info.policyHash, key }
+    return { slug: signings.add(signer, { kind: 'revocation', subject }).slug }
   }
 
   async function attest(request: Request, find: () => { signer: TestSigner }) {
@@ -283,7 +338,13 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       return vaults.create({ policy, address: toLowerCase(address) })
     },
     'POST /vaults/:address/attest': (request, { pathname }) =>
-      attest(request, () => vaults.find(parseAddress(pathname.split('/')[2]))),
+      attest(request, () => vaults.find(toVaultAddress(pathname))),
+    'POST /vaults/:address/sign': (request, { pathname }) => signForVault(request, toVaultAddress(pathname)),
+    'GET /vaults/:address/budget': (request, { pathname }) => {
+      assertSession(request)
+      return toBudgetInfo(vaults.find(toVaultAddress(pathname)))
+    },
+    'POST /vaults/:address/revoke': (request, { pathname }) => revokeKey(request, toVaultAddress(pathname)),
     'POST /sign/digest': signDigest,
     ...toSignEndpoints((kind) => (request: Request) => signOffChain(request, kind)),
     'POST /sign/authorization': signAuthorization,
@@ -294,7 +355,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     const { method } = request
     const path = url.pathname
       .replace(/^\/proof\/[^/]+$/, '/proof/:slug')
-      .replace(/^\/vaults\/[^/]+\/attest$/, '/vaults/:address/attest')
+      .replace(/^\/vaults\/[^/]+\//, '/vaults/:address/')
     const route = testRoutes.find((candidate) => candidate === `${method} ${path}`)
     if (route === undefined) {
       const other = testRoutes.find((candidate) => candidate.endsWith(` ${path}`))
@@ -392,6 +453,8 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     },
   }
 }
+
+const toVaultAddress = (pathname: string) => parseAddress(pathname.split('/')[2])
 
 function isOurs({ origin }: URL): boolean {
   return origin === API_ORIGIN || origin === RPC_ORIGIN

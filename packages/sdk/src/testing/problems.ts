@@ -6,6 +6,9 @@ export type TestProblemCode = ErrorCode
 export type TestProblem = {
   code: TestProblemCode
   detail?: string | undefined
+  /** Of `budget_exceeded`. */
+  budget?: number | undefined
+  left?: string | undefined
   /** Sent as `Retry-After`. */
   retryAfterS?: number | undefined
   /** Other headers, such as `allow`. */
@@ -14,7 +17,7 @@ export type TestProblem = {
 
 /** RFC 9457, with the real service's members. */
 export function toProblemResponse(problem: TestProblem, parameters: { origin: string; requestId: string }): Response {
-  const { code, detail, retryAfterS } = problem
+  const { code, detail, retryAfterS, budget, left } = problem
   const { status, retryable, title } = errorCodes[code]
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
   headers.set('x-request-id', parameters.requestId)
@@ -26,6 +29,7 @@ export function toProblemResponse(problem: TestProblem, parameters: { origin: st
     status,
     code,
     ...(detail === undefined ? {} : { detail }),
+    ...(left === undefined ? {} : { budget, left }),
     requestId: parameters.requestId,
     retryable,
   }

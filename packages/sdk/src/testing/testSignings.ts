@@ -16,6 +16,7 @@ import {
   type TxMetadata,
   toEventHash,
   toSignedSummary,
+  type VaultBudget,
 } from '@countersign/protocol'
 import { keccak256, stringToBytes } from 'viem'
 import { toRawCid } from '../vaults/vault.ts'
@@ -52,7 +53,12 @@ type TestSigning = SignedContent & {
 /** What allowed a vault to sign: the rule, and the hash of its approvals, if any. */
 type Permission = { rule: number | null; approvals: string | null }
 
-type SignedTransaction = Permission & { digest: Hex; txMetadata: TxMetadata; signature: Hex }
+type SignedTransaction = Permission & {
+  digest: Hex
+  txMetadata: TxMetadata
+  signature: Hex
+  budget?: VaultBudget | undefined
+}
 
 export type TestSignings = {
   /** One for each transaction, even if added again. */
@@ -116,7 +122,7 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
   }
 
   return {
-    addTransaction(signer, { digest, txMetadata, signature, ...permission }) {
+    addTransaction(signer, { digest, txMetadata, signature, budget, ...permission }) {
       const { address: from, publicKey, policyHash: policy } = signer
       const txHash = keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2))))
       const toReceipt: SignedContent['toReceipt'] = (parameters) => {
@@ -124,7 +130,8 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
           return createTestReceipt({ digest, txMetadata, signature, txHash, publicKey, from, ...parameters })
         }
         const { signedAt } = parameters
-        const subject = { ...txMetadata, txHash, from, digestSigned: digest, signature, signedAt }
+        const counted = budget && { budget }
+        const subject = { ...txMetadata, txHash, from, digestSigned: digest, signature, signedAt, ...counted }
         const receipt = { from, publicKey, policy, ...permission, ...parameters }
         return createTestReceiptV2({ kind: 'transaction', subject }, receipt)
       }

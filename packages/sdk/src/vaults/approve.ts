@@ -5,10 +5,20 @@ import {
   describeApprovalsFault,
   verifyEs256,
 } from '@countersign/policy'
-import { computeApprovalChallenge, fromHex, type PasskeyApproval, toHex, verifyEd25519 } from '@countersign/protocol'
+import {
+  type ApprovalKind,
+  computeApprovalChallenge,
+  fromHex,
+  MAX_RULES,
+  type PasskeyApproval,
+  toHex,
+  verifyEd25519,
+} from '@countersign/protocol'
 import { getOrigin, PASSKEY_TIMEOUT_MS, type PasskeyCredential, runCeremony, toDescriptor } from './createPasskey.ts'
 import { createVaultError } from './errors.ts'
 import { assertInTime, type Prepared, parsePrepared } from './prepared.ts'
+import { toPolicyHash, type Vault } from './vault.ts'
+import { hashKey } from './vaultCalls.ts'
 
 export type ApproveOptions = {
   /** The passkeys to offer, as the app stored them. By default the user chooses among all of this site. */
@@ -26,15 +36,47 @@ export type ApproveOptions = {
  * const prepared = parsePrepared(text)
  * const approval = await approve(prepared)
  */
-export async function approve(
-  input: Prepared,
-  { credentials = [], rpId: requestedRpId, signal }: ApproveOptions = {},
-): Promise<PasskeyApproval> {
+export async function approve(input: Prepared, options?: ApproveOptions): Promise<PasskeyApproval> {
   // Approves the parsed copy.
   const prepared = parsePrepared(input)
   assertInTime(prepared, Date.now())
-  const { rpId, approvers } = findApproversOfPage(prepared, getOrigin(), requestedRpId)
-  const { address, policyHash, rule, kind, digest, expiresMs } = prepared
+  return approveRequest(prepared, options)
+}
+
+/** How long the approval of a revocation is valid. */
+const REVOCATION_MS = 10 * 60 * 1000
+
+/**
+ * Asks for a passkey of the vault to approve that an agent's key is revoked. Needs no session. Call it in a click handler.
+ *
+ * @example
+ * await revokeKey(client, vault, publicKey, [await approveRevocation(vault, publicKey)])
+ */
+export async function approveRevocation(
+  { address, policy }: Pick<Vault, 'address' | 'policy'>,
+  publicKey: string,
+  options?: ApproveOptions,
+): Promise<PasskeyApproval> {
+  const expiresMs = Date.now() + REVOCATION_MS
+  const digest = hashKey(publicKey)
+  const policyHash = toPolicyHash(policy)
+  return approveRequest(
+    { address, policy, policyHash, rule: MAX_RULES, kind: 'revocation', digest, expiresMs },
+    options,
+  )
+}
+
+/** What an approval covers. */
+type Approvable = Pick<Prepared, 'address' | 'policy' | 'policyHash' | 'rule' | 'digest' | 'expiresMs'> & {
+  kind: ApprovalKind
+}
+
+async function approveRequest(
+  approvable: Approvable,
+  { credentials = [], rpId: requestedRpId, signal }: ApproveOptions = {},
+): Promise<PasskeyApproval> {
+  const { rpId, approvers } = findApproversOfPage(approvable, getOrigin(), requestedRpId)
+  const { address, policyHash, rule, kind, digest, expiresMs } = approvable
   const challenge = computeApprovalChallenge({
     vaultAddress: fromHex(address.slice(2)),
     policyHash: fromHex(policyHash),
@@ -56,16 +98,17 @@ export async function approve(
       ...(signal && { signal }),
     }),
   )
-  return findApprover(prepared, response as AuthenticatorAssertionResponse, approvers)
+  return findApprover(approvable, response as AuthenticatorAssertionResponse, approvers)
 }
 
 /** The indices of the rule's approvers whose passkeys work on this page, all of one domain. */
 function findApproversOfPage(
-  { policy, rule }: Prepared,
+  { policy, rule, kind }: Approvable,
   origin: string,
   requestedRpId: string | undefined,
 ): { rpId: string; approvers: readonly number[] } {
-  const listed = policy.rules[rule]?.approvers ?? []
+  // Every passkey may revoke a key.
+  const listed = kind === 'revocation' ? 'any' : (policy.rules[rule]?.approvers ?? [])
   const approvers = policy.approvers.flatMap((approver, index) => {
     const isListed = listed === 'any' || listed.includes(index)
     return isListed && approver.type === 'passkey' ? { ...approver, index } : []
@@ -82,7 +125,7 @@ function findApproversOfPage(
 
 /** An assertion doesn't name its approver, so try each key. */
 function findApprover(
-  prepared: Prepared,
+  approvable: Approvable,
   response: AuthenticatorAssertionResponse,
   approvers: readonly number[],
 ): PasskeyApproval {
@@ -91,11 +134,11 @@ function findApprover(
     response.clientDataJSON,
     response.signature,
   ].map((bytes) => toHex(new Uint8Array(bytes))) as [string, string, string]
-  const { expiresMs } = prepared
+  const { expiresMs } = approvable
   let fault: ApprovalsVerdict | undefined
   for (const approver of approvers) {
     const approval = { approver, authenticatorData, clientDataJSON, signature, expiresMs }
-    const verdict = checkPreparedApprovals(prepared, [approval], { required: 1, nowMs: Date.now() })
+    const verdict = checkPreparedApprovals(approvable, [approval], { required: 1, nowMs: Date.now() })
     if (verdict.valid) return approval
     // Signed by another key, so try the next approver.
     if (verdict.reason !== 'approval_signature_invalid') fault ??= verdict
@@ -109,7 +152,7 @@ function findApprover(
 
 /** `checkApprovals` for a prepared request. */
 export function checkPreparedApprovals(
-  { policy, address: vaultAddress, rule, kind, digest }: Prepared,
+  { policy, address: vaultAddress, rule, kind, digest }: Omit<Approvable, 'policyHash' | 'expiresMs'>,
   approvals: readonly Approval[],
   { required, nowMs }: { required: number; nowMs: number },
 ): ApprovalsVerdict {

@@ -1,5 +1,5 @@
 export type { Approval, Approver, Policy } from '@countersign/policy'
-export { type ApproveOptions, approve } from './approve.ts'
+export { type ApproveOptions, approve, approveRevocation } from './approve.ts'
 export {
   type CreatePasskeyParameters,
   createPasskey,
@@ -18,5 +18,7 @@ export {
   attestWallet,
   type CreateVaultOptions,
   createVault,
+  getBudget,
   listVaults,
+  revokeKey,
 } from './vaultCalls.ts'

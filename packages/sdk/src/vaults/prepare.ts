@@ -1,14 +1,14 @@
 import { MAX_APPROVAL_MS } from '@countersign/policy'
 import type { SignRequest, TypedData } from '@countersign/protocol'
 import { createError } from '../client/errors.ts'
-import { type OffChain, parseMessage, parseTypedData, type SignMessageRequest } from '../client/parseOffChain.ts'
+import { parseMessage, parseTypedData, type SignMessageRequest } from '../client/parseOffChain.ts'
 import { parseSignRequest } from '../client/parseSignRequest.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
 import { readNonceAndFees } from '../client/signAndSend.ts'
 import { toTxMetadata } from '../client/signTransaction.ts'
 import { verifyWallet } from '../client/verifyWallet.ts'
-import { createPrepared, type Prepared, type VaultContent } from './prepared.ts'
+import { createPrepared, type Prepared, type VaultContent, withoutDigest } from './prepared.ts'
 import { toVaultClient } from './toVaultClient.ts'
 import type { Vault } from './vault.ts'
 
@@ -66,8 +66,4 @@ async function createContent(client: ServiceClient, vault: Vault, request: Prepa
     readNonceAndFees(vaultClient, vault, line),
   )
   return { kind, content: toTxMetadata({ chainId, ...call, ...nonceAndFees }) }
-}
-
-function withoutDigest({ digest: _, ...content }: OffChain): VaultContent {
-  return content
 }

@@ -22,21 +22,45 @@ import {
   type TxMetadata,
   toPrefixedHex,
 } from '@countersign/protocol'
+import type { OffChain } from '../client/parseOffChain.ts'
 import { createVaultError } from './errors.ts'
 import { toPolicyHash } from './vault.ts'
 
 /** The content that a vault signs. */
 export type VaultContent = { kind: 'transaction'; content: TxMetadata } | OffChainContent
 
+export function withoutDigest({ digest: _, ...content }: OffChain): VaultContent {
+  return content
+}
+
 /**
- * The rule that allows the content with the fewest approvals, and how many it requires. Throws `policy_refused` if no rule does. Uses the
- * enclave's code, except for the time of a schedule, which only the service's sample decides.
+ * The rule that allows the content with the fewest approvals by passkeys, and how many it requires. Throws `policy_refused` if no rule does.
+ * Uses the enclave's code, except for the time of a schedule, which only the service's sample decides. The service counts budgets.
  */
-export function checkRequest(policy: Policy, content: VaultContent): { rule: number; approvals: number } {
-  const verdict = checkPolicy(policy, toPolicyRequest(policy, content))
-  if (verdict.allowed) return verdict
-  const details = describeRefusal(policy, verdict).join(' ')
-  throw createVaultError('policy_refused', 'the rules of the vault do not allow this', { details })
+export function checkRequest(
+  { address: vaultAddress, policy }: Pick<Prepared, 'address' | 'policy'>,
+  content: VaultContent,
+): { rule: number; approvals: number } {
+  const request = toPolicyRequest(policy, content)
+  const check = (rule?: number) => checkPolicy(policy, request, rule, { vaultAddress, nowMs: Date.now() })
+  const verdict = check()
+  if (!verdict.allowed) throw policyRefused(describeRefusal(policy, verdict).join(' '))
+  if (isForPasskeys(policy, verdict.rule)) return verdict
+  const others = policy.rules.flatMap((_, rule) => (isForPasskeys(policy, rule) ? check(rule) : []))
+  const [best] = others.filter((one) => one.allowed).sort((left, right) => left.approvals - right.approvals)
+  if (best === undefined) throw policyRefused('Only an agent may approve this.')
+  return best
+}
+
+/** Only an agent can use a rule that needs the approval of its key. */
+function isForPasskeys({ approvers, rules }: Policy, index: number): boolean {
+  const { approvals = 0, approvers: listed = [] } = rules[index] ?? {}
+  const passkeys = approvers.filter(({ type }, at) => type === 'passkey' && (listed === 'any' || listed.includes(at)))
+  return approvals <= passkeys.length
+}
+
+export function policyRefused(details: string) {
+  return createVaultError('policy_refused', 'the rules of the vault do not allow this', { details })
 }
 
 export function approvalsMissing(missing: number) {
@@ -95,7 +119,7 @@ export function createPrepared(
   { address, policy, expiresMs }: Pick<Prepared, 'address' | 'policy' | 'expiresMs'>,
 ): Prepared {
   const digest = toDigest(content)
-  const { rule, approvals } = checkRequest(policy, content)
+  const { rule, approvals } = checkRequest({ address, policy }, content)
   const policyHash = toPolicyHash(policy)
   return { version: 1, ...content, address, policy, policyHash, digest, rule, approvals, expiresMs }
 }

@@ -1,17 +1,16 @@
 import { type Approval, describeApprovalsFault } from '@countersign/policy'
 import { type Hex, isNatural, type OffChainKind, type SignResult } from '@countersign/protocol'
-import { createCall } from '../client/api.ts'
 import { broadcast } from '../client/broadcast.ts'
 import { createError } from '../client/errors.ts'
-import { type OffChain, parseTypedData } from '../client/parseOffChain.ts'
 import { callRpc, rpcFailed } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
 import { type SignTransactionReturnType, signTransaction } from '../client/signTransaction.ts'
-import { offChainAnswer, type SignOffChainResult, verifyOffChain } from '../client/verifyOffChain.ts'
+import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { checkPreparedApprovals } from './approve.ts'
 import { createVaultError } from './errors.ts'
 import { approvalsMissing, type Prepared, parsePrepared } from './prepared.ts'
+import { signContent } from './signContent.ts'
 import { VaultClient } from './toVaultClient.ts'
 
 type PreparedTransaction = Prepared & { kind: 'transaction' }
@@ -39,7 +38,7 @@ export async function signPrepared(
   const prepared = parsePrepared(input)
   const { kind } = prepared
   const list = toList(prepared, approvals)
-  if (kind !== 'transaction') return { kind, ...(await signOffChain(client, prepared, list)) }
+  if (kind !== 'transaction') return { kind, ...(await signContent(client, prepared, list)) }
   const { serializedTransaction, signed } = await signPreparedTransaction(client, prepared, list)
   return { kind, serializedTransaction, ...signed }
 }
@@ -114,19 +113,4 @@ async function signPreparedTransaction(
     maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas),
   }
   return signTransaction(new VaultClient(client, prepared, approvals), { wallet: prepared, transaction })
-}
-
-async function signOffChain(
-  client: ServiceClient,
-  prepared: Exclude<Prepared, { kind: 'transaction' }>,
-  approvals: readonly Approval[],
-): Promise<SignOffChainResult> {
-  const { address: wallet, rule, digest, kind, content } = prepared
-  // Checks that the domain's chain is the client's or none.
-  if (kind === 'typed-data') parseTypedData(content, client.config.chainId)
-  const call = createCall(client.config)
-  const body = { ...content, wallet, rule, approvals } as never
-  const answer = await call(`POST /sign/${kind}`, offChainAnswer, { body, digest })
-  const sent = { kind, digest, content, approvals } as OffChain & { approvals: readonly Approval[] }
-  return verifyOffChain({ wallet: prepared, sent, answer })
 }

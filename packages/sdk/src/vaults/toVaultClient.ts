@@ -1,17 +1,20 @@
-import type { Approval, Policy } from '@countersign/policy'
+import type { Approval } from '@countersign/policy'
 import type { SignRequest, SignResult, VaultInfo, WalletInfo } from '@countersign/protocol'
 import type { ServiceApi } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
 import {
-  type OffChain,
   parseMessage,
   parseTypedData,
   type SignMessageRequest,
   type SignTypedDataRequest,
 } from '../client/parseOffChain.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
+import type { SignOffChainOptions } from '../client/signOffChain.ts'
+import type { SignOffChainResult } from '../client/verifyOffChain.ts'
+import { verifyWallet } from '../client/verifyWallet.ts'
 import { createVaultError } from './errors.ts'
-import { approvalsMissing, checkRequest } from './prepared.ts'
+import { approvalsMissing, checkRequest, policyRefused, withoutDigest } from './prepared.ts'
+import { signContent } from './signContent.ts'
 import type { Vault } from './vault.ts'
 import { findVaultInfo } from './vaultCalls.ts'
 
@@ -31,12 +34,12 @@ export function toVaultClient(client: ServiceClient, vault: Vault): ServiceClien
 export class VaultClient extends ServiceClient {
   declare readonly config: Connection['config']
   declare readonly api: ServiceApi
-  readonly #policy: Policy
+  readonly #vault: Pick<Vault, 'address' | 'policy'>
 
   constructor(client: ServiceClient, vault: Pick<Vault, 'address' | 'policy'>, approvals: readonly Approval[] = []) {
     super(client.config)
-    const { address: wallet, policy } = vault
-    this.#policy = policy
+    const { address: wallet } = vault
+    this.#vault = vault
     this.config = Object.freeze({ ...client.config, wallet })
     // Read each time, because another user may have signed in.
     const getWallet = async () => {
@@ -50,7 +53,7 @@ export class VaultClient extends ServiceClient {
       provisionWallet: getWallet,
 
       async signDigest({ digest, txMetadata }) {
-        const { rule, approvals: required } = checkRequest(policy, { kind: 'transaction', content: txMetadata })
+        const { rule, approvals: required } = checkRequest(vault, { kind: 'transaction', content: txMetadata })
         const missing = required - approvals.length
         if (missing > 0) throw approvalsMissing(missing)
         const use = approvals.length === 0 ? { wallet, rule } : { wallet, rule, approvals }
@@ -61,21 +64,24 @@ export class VaultClient extends ServiceClient {
 
   /** The rules of a vault always require an approval for a message. */
   override async signMessage(request: SignMessageRequest): Promise<never> {
-    return this.#reject(parseMessage(request))
+    throw approvalsMissing(checkRequest(this.#vault, withoutDigest(parseMessage(request))).approvals)
   }
 
-  override async signTypedData(request: SignTypedDataRequest): Promise<never> {
-    return this.#reject(parseTypedData(request, this.config.chainId))
+  /** Rules of kind `spend` may allow a payment without approvals. */
+  override async signTypedData(
+    request: SignTypedDataRequest,
+    options?: SignOffChainOptions,
+  ): Promise<SignOffChainResult> {
+    const sent = parseTypedData(request, this.config.chainId)
+    const { rule, approvals } = checkRequest(this.#vault, withoutDigest(sent))
+    if (approvals > 0) throw approvalsMissing(approvals)
+    const { address } = await verifyWallet(this, options?.wallet)
+    options?.assertWanted?.()
+    return signContent(this, { ...sent, address, rule })
   }
 
   override async signAuthorization(): Promise<never> {
-    throw createVaultError('policy_refused', 'the rules of the vault do not allow this', {
-      details: 'A vault delegates to no code.',
-    })
-  }
-
-  #reject({ digest: _, ...content }: OffChain): never {
-    throw approvalsMissing(checkRequest(this.#policy, content).approvals)
+    throw policyRefused('A vault delegates to no code.')
   }
 }
 

@@ -51,28 +51,6 @@ test('converts checksummed addresses in rules to lower case, and rejects a wrong
   expect(service.requests).toHaveLength(before)
 })
 
-test('the test service rejects budgets, because it counts no payments', async () => {
-  const { client, passkeys } = started
-  const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
-  const { rules, ...policy } = toPolicy(passkeys)
-  const spend = {
-    kind: 'spend',
-    chainIds: [1],
-    payees: 'any',
-    forms: ['eip3009'],
-    approvals: 1,
-    approvers: [0],
-    session: true,
-  } as const
-  const budgeted = {
-    ...policy,
-    log: { origin: 'log.example/1', witnesses: [key], quorum: 1 },
-    budgets: [{ chainId: 1, token: null, limit: '1', periodS: 0 }],
-    rules: [spend],
-  }
-  await expect(createVault(client, budgeted)).rejects.toMatchObject({ code: 'invalid_policy' })
-})
-
 test('the owner’s file has the hashed bytes of the policy', () => {
   const { name, bytes } = toPolicyFile(started.vault)
   expect(name).toBe(`vault-${started.vault.address}.json`)

@@ -1,14 +1,22 @@
 import { createPolicy, type Policy } from '@countersign/policy'
 import {
+  type Approval,
   type AttestAddressResponse,
   attestAddressResponse,
+  type Hex,
+  isHex,
   type OwnerOpening,
+  slug as slugSchema,
+  type VaultBudgetInfo,
   type VaultInfo,
+  vaultBudgetInfo,
   vaultList,
 } from '@countersign/protocol'
 import { list, object } from '@countersign/protocol/schema'
+import { sha256 } from 'viem'
 import { createCall } from '../client/api.ts'
 import type { Connection } from '../client/connection.ts'
+import { createError } from '../client/errors.ts'
 import { createVaultError } from './errors.ts'
 import { toPolicyHash, type Vault, vault } from './vault.ts'
 
@@ -84,6 +92,44 @@ export async function attestVault(
  */
 export async function attestWallet({ config }: Caller): Promise<AttestAddressResult> {
   return toAttestResult(await createCall(config)('POST /wallet/attest', attestAddressResponse))
+}
+
+/**
+ * What the vault has spent, what each budget allows now, and the revoked keys.
+ *
+ * @example
+ * const [daily] = (await getBudget(client, vault)).budgets
+ */
+export async function getBudget({ config }: Caller, { address }: Pick<Vault, 'address'>): Promise<VaultBudgetInfo> {
+  return createCall(config)('GET /vaults/:address/budget', vaultBudgetInfo, {}, { address })
+}
+
+/**
+ * Revokes an agent's key for ever, with the session of the owner or with `approvals` of `approveRevocation`. Resolves once the revocation is
+ * final. Payments that the key approved before and that are not released by then are erased.
+ *
+ * @example
+ * const { attestationSlug } = await revokeKey(client, vault, publicKey)
+ */
+export async function revokeKey(
+  { config }: Caller,
+  { address }: Pick<Vault, 'address'>,
+  publicKey: string,
+  approvals?: readonly Approval[],
+): Promise<{ attestationSlug: string }> {
+  const digest = hashKey(publicKey)
+  const body = { key: publicKey, approvals }
+  // An approval needs no session.
+  const call = createCall(approvals === undefined ? config : { apiBaseUrl: config.apiBaseUrl })
+  const options = { body, digest, ...(approvals && { credentials: 'omit' as const }) }
+  const { slug } = await call('POST /vaults/:address/revoke', object({ slug: slugSchema }), options, { address })
+  return { attestationSlug: slug }
+}
+
+/** The digest of a revocation. Throws `invalid_request` unless the key is 32 bytes in hex. */
+export function hashKey(publicKey: string): Hex {
+  if (!isHex(publicKey, 32)) throw createError('invalid_request', 'the public key is not 32 bytes of lower-case hex')
+  return sha256(`0x${publicKey}`)
 }
 
 function toAttestResult({ slug: attestationSlug, owner }: AttestAddressResponse): AttestAddressResult {

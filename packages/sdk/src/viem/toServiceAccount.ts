@@ -1,21 +1,14 @@
 import type { Hex, WalletInfo } from '@countersign/protocol'
-import {
-  type LocalAccount,
-  type NonceManager,
-  parseSignature,
-  type SerializeTransactionFn,
-  type SignedAuthorization,
-  serializeTransaction,
-  type TransactionSerializable,
-} from 'viem'
+import { type LocalAccount, type NonceManager, parseSignature, type SignedAuthorization } from 'viem'
 import { toAccount } from 'viem/accounts'
 import { notifySigned, type SignedEvent } from '../client/connection.ts'
-import { createError, findUnsupportedField, unsupportedTransaction } from '../client/errors.ts'
+import { createError } from '../client/errors.ts'
 import type { SignTypedDataRequest } from '../client/parseOffChain.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
-import { signTransaction, type UnsignedTransaction } from '../client/signTransaction.ts'
+import { signTransaction } from '../client/signTransaction.ts'
 import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { verifyWallet } from '../client/verifyWallet.ts'
+import { parseTransaction } from './parseTransaction.ts'
 
 export type ToServiceAccountOptions = {
   /**
@@ -46,8 +39,7 @@ export function toServiceAccount(
     address: wallet.address,
     nonceManager,
     async signTransaction(transaction, { serializer } = {}) {
-      const unsigned = parseTransaction(transaction, client.config.chainId)
-      assertPlainSerializer(unsigned, serializer as SerializeTransactionFn<TransactionSerializable> | undefined)
+      const unsigned = parseTransaction(transaction, { chainId: client.config.chainId, serializer })
       await verifyWallet(client, wallet)
       const signing = { wallet, isNamed: true, transaction: unsigned }
       const { serializedTransaction, signed } = await signTransaction(client, signing)
@@ -73,36 +65,5 @@ export function toServiceAccount(
   function toSignature({ signature, attestationSlug: slug, opening }: SignOffChainResult): Hex {
     notifySigned(onSigned, { kind: 'off-chain', slug, opening })
     return signature
-  }
-}
-
-function parseTransaction(transaction: TransactionSerializable, chainId: number): UnsignedTransaction {
-  const { type, accessList, to, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, value = 0n, data = '0x' } = transaction
-  if (type !== undefined && type !== 'eip1559') throw unsupportedTransaction(`its type is ${type}, not eip1559`)
-  const unsupported = findUnsupportedField(transaction)
-  if (unsupported) throw unsupported
-  if (accessList !== undefined && accessList.length > 0) throw unsupportedTransaction('it has an access list')
-  if (to === undefined || to === null) throw unsupportedTransaction('it creates a contract: there is no recipient')
-  if (transaction.chainId !== chainId) {
-    throw unsupportedTransaction(`its chain is ${transaction.chainId ?? 'not named'}, the client’s is ${chainId}`)
-  }
-  // A local account would sign zeros. Here, the useless signature would become public.
-  if (nonce === undefined || gas === undefined || maxFeePerGas === undefined || maxPriorityFeePerGas === undefined) {
-    throw createError('invalid_request', 'the transaction is not complete: prepare it before it is signed', {
-      details: 'nonce, gas, maxFeePerGas and maxPriorityFeePerGas are needed',
-    })
-  }
-  return { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas }
-}
-
-/** Accepts a chain's custom serializer only if it serializes EIP-1559 transactions as usual. */
-function assertPlainSerializer(
-  unsigned: UnsignedTransaction,
-  serializer: SerializeTransactionFn<TransactionSerializable> | undefined,
-): void {
-  if (serializer === undefined || serializer === serializeTransaction) return
-  const transaction = { ...unsigned, type: 'eip1559' } as const
-  if (serializer(transaction) !== serializeTransaction(transaction)) {
-    throw unsupportedTransaction('the chain serializes it differently')
   }
 }
