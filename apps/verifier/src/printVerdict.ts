@@ -91,6 +91,7 @@ function toSignedOfKind(receipt: AttestationReceiptV2, { shown, owner }: Opened)
   const { kind } = receipt
   if (kind === 'transaction') return { kind, transaction: toTransaction(receipt.subject) }
   const { address: wallet, signedAt } = receipt.signer.statement
+  if (kind === 'revocation') return { kind, revocation: { wallet, signedAt, key: receipt.subject.key } }
   if (kind === 'address') {
     return { kind, address: { wallet, signedAt, owner: { commitment: receipt.subject.owner, opened: owner } } }
   }
@@ -98,7 +99,6 @@ function toSignedOfKind(receipt: AttestationReceiptV2, { shown, owner }: Opened)
     const { chainId, address, nonce } = receipt.subject
     return { kind, authorization: { chainId, address, nonce, wallet, signedAt } }
   }
-  if (kind === 'revocation') return { kind, revocation: { wallet, signedAt, key: receipt.subject.key } }
   const opened = shown && { kind: shown.kind, digest: shown.digest, content: shown.content }
   return { kind, offChain: { wallet, signedAt, commitment: receipt.subject.commitment, opened } }
 }

@@ -69,7 +69,7 @@ export type AttestationReceiptV2 = {
   entropy: EntropyWitness | DrandWitness
   /** CID of the policy block, for a vault's signature or address. Never for an authorization. */
   policy?: string | undefined
-  /** For a vault's transaction with approvals. The approvals of off-chain kinds are in the opening. */
+  /** For a vault's transaction or revocation with approvals. The approvals of off-chain kinds are in the opening. */
   approvals?: readonly Approval[] | undefined
   /** Present if the settings have a log: a cosigned proof (c2sp.org/tlog-proof) that the signature's entry is in it. */
   log?: string | undefined

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import type { TrustedRoot } from '@countersign/attestation'
 import { createSimulator, developmentSeed } from '@countersign/attestation/simulator'
 import { createPolicy, type Policy } from '@countersign/policy'
-import { type Opening, toHex, withholdHalf } from '@countersign/protocol'
+import { type Opening, toHex, type VaultBudget, withholdHalf } from '@countersign/protocol'
 import {
   type Anchors,
   type ChainLog,
@@ -32,6 +32,9 @@ const loggedPolicy: Policy = createPolicy({
   ...approved,
   log: { witnesses: witnesses.witnesses, quorum: witnesses.quorum },
 })
+const countedVault = goldenVaults.eip3009.vault as NonNullable<SimulatedAttestationOptions['vault']> & {
+  budget: VaultBudget
+}
 const vlek = { signingKey: 'vlek' } as const
 const events = ['compose-hash', 'app-id', 'key-provider'].map((name, index) => ({ name, payload: `c${index}` }))
 const turinTcb = { fmc: 1, bootLoader: 2, tee: 3, snp: 4, microcode: 5 }
@@ -70,6 +73,10 @@ export const caseReceipts = {
   'report-of-30-february': { fetchedAt: '2026-02-30T12:00:00.000Z' },
   'report-after-signing': { fetchedAt: new Date(GOLDEN_SIGNED_AT.getTime() + 5_001).toISOString() },
   relaunch: { quote: { status: 'TDRelaunchAdvised' } },
+  miscounted: {
+    ...goldenVaults.eip3009,
+    vault: { ...countedVault, budget: { ...countedVault.budget, items: countedVault.budget.items.slice(0, 1) } },
+  },
   'logged-vault': { log: goldenLog, vault: { policy: loggedPolicy, approve: approveWith(loggedPolicy) } },
 } as const satisfies Record<string, Partial<SimulatedAttestationOptions>>
 
@@ -79,6 +86,11 @@ const otherReceipts = {
   'off-chain': { signing: goldenSignings['off-chain'] },
   logged: { log: goldenLog },
   'vaults/off-chain': goldenVaults['off-chain'],
+  'vaults/address': goldenVaults.address,
+  'vaults/transfer': goldenVaults.transfer,
+  'vaults/eip3009': goldenVaults.eip3009,
+  'vaults/revocation': goldenVaults.revocation,
+  'vaults/bound': goldenVaults.bound,
 } as const satisfies Record<string, Partial<SimulatedAttestationOptions>>
 
 type OtherName = keyof typeof otherReceipts
@@ -200,6 +212,21 @@ function createKindCases(): Case[] {
       'vault-rule': 'pass',
       'vault-approvals': 'pass',
     }),
+    plain('a payment from a budget, by an agent without a session', 'vaults/transfer', {
+      'vault-rule': 'pass',
+      'vault-approvals': 'pass',
+      'vault-budget': 'pass',
+    }),
+    plain('a payment from a budget as typed data, without its opening', 'vaults/eip3009', {
+      'vault-rule': 'skip',
+      'vault-approvals': 'skip',
+      'vault-budget': 'skip',
+    }),
+    plain('a revocation by a passkey without a session', 'vaults/revocation', {
+      'vault-rule': 'pass',
+      'vault-approvals': 'pass',
+    }),
+    plain('a transaction in a session with a browser key', 'vaults/bound', { statement: 'pass' }),
     plain('a coordinator’s report of the year 0', 'cases/report-of-year-0', { time: 'pass' }),
     plain('AMD’s revocation list in the coordinator block', 'cases/revocations', { 'coordinator-revocation': 'pass' }),
     ...(['cases/revoked-ask', 'cases/revoked-serial-0'] as const).map((receipt): Case => {
@@ -342,6 +369,19 @@ function createOpeningCases(get: Get): Case[] {
     ...refused.map(([name, opening]): Case => {
       return { name: `rejected: ${name}`, receipt: 'off-chain', opening, verdict: 'failed', steps: { opening: 'fail' } }
     }),
+    opened('the owner of an address', 'vaults/address', JSON.stringify(get('vaults/address').owner), {}),
+    opened('a payment from a budget as typed data', 'vaults/eip3009', JSON.stringify(of('vaults/eip3009')), {
+      ...both,
+      ...allowed,
+      'vault-budget': 'pass',
+    }),
+    {
+      ...opened('typed data counted against one budget of two', 'cases/miscounted', JSON.stringify(of('miscounted')), {
+        ...allowed,
+        'vault-budget': 'fail',
+      }),
+      verdict: 'failed',
+    },
     {
       name: 'rejected: an opening for a transaction',
       receipt: 'transaction',

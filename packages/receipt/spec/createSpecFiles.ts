@@ -11,6 +11,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { z } from 'zod'
 import { goldenVaults } from '../test/vaults.ts'
 import { createTamperings } from './tampered.ts'
+import { createBudgetTamperings, createRevocationTamperings } from './tamperedBudget.ts'
 import { createEvidenceTamperings, createVariants } from './tamperedEvidence.ts'
 import { createLogTamperings, goldenLog } from './tamperedLog.ts'
 import { createTamperingsV2, type GoldenBlocks } from './tamperedV2.ts'
@@ -54,11 +55,8 @@ export const goldenSignings = {
 } as const satisfies Record<string, SimulatedSigning>
 
 /** A golden receipt of version 2. All have the same coordinator and collateral. */
-export function issueGolden(
-  signing: SimulatedSigning,
-  { vault, log }: Pick<SimulatedAttestationOptions, 'vault' | 'log'> = {},
-) {
-  return createReceiptSimulator().issueV2({ ...golden, signing, ...(vault && { vault }), ...(log && { log }) })
+export function issueGolden(signing: SimulatedSigning, options: Partial<SimulatedAttestationOptions> = {}) {
+  return createReceiptSimulator().issueV2({ ...golden, ...options, signing })
 }
 
 export function parseGolden({ bytes, blocks }: SimulatedAttestation): GoldenBlocks {
@@ -108,24 +106,30 @@ async function createLogFiles(): Promise<[string, string][]> {
 async function createVaultFiles(): Promise<[string, string][]> {
   const files: [string, string][] = []
   const expected: Record<string, unknown> = {}
-  for (const [name, { signing, vault }] of Object.entries(goldenVaults)) {
-    const issue = await issueGolden(signing, { ...(vault && { vault }) })
+  for (const [name, { signing, ...options }] of Object.entries(goldenVaults)) {
+    const issue = await issueGolden(signing, options)
     files.push(...toGoldenFiles(`golden-v2/vaults/${name}`, issue))
     if (name === 'transaction') {
       files.push(['golden-v2/vaults/tampered.json', toJson(createVaultTamperings(issue))])
+    }
+    if (name === 'transfer' || name === 'revocation') {
+      const create = name === 'transfer' ? createBudgetTamperings : createRevocationTamperings
+      files.push([`golden-v2/vaults/${name}/tampered.json`, toJson(create(parseGolden(issue)))])
     }
     expected[name] = toExpected(issue)
   }
   return [...files, ['golden-v2/vaults/expected.json', toJson(expected)]]
 }
 
-function toGoldenFiles(folder: string, { bytes, blocks, opening }: SimulatedAttestation): [string, string][] {
+function toGoldenFiles(folder: string, { bytes, blocks, opening, owner }: SimulatedAttestation): [string, string][] {
   const decode = (block: Uint8Array) => new TextDecoder().decode(block)
   return [
     [`${folder}/attestation.json`, decode(bytes)],
     [`${folder}/batch.json`, decode(blocks.batch)],
     [`${folder}/release.json`, decode(blocks.release)],
-    ...(opening === undefined ? [] : [[`${folder}/opening.json`, toJson(opening)] as [string, string]]),
+    ...[opening, owner].flatMap((one): [string, string][] =>
+      one === undefined ? [] : [[`${folder}/opening.json`, toJson(one)]],
+    ),
     ...(blocks.policy === undefined ? [] : [[`${folder}/policy.json`, decode(blocks.policy)] as [string, string]]),
   ]
 }

@@ -5,6 +5,8 @@ export type Tampering = {
   name: string
   changes: { path: (string | number)[]; value?: unknown }[]
   step: StepId
+  /** The code of the failure, if it has one. */
+  code?: string
 }
 
 /** Copies of the golden receipt with one fault each. */

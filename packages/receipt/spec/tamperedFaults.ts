@@ -17,6 +17,7 @@ export function createFaultTamperings(golden: Record<FaultReceipt, GoldenBlocks>
   const [issuer] = config.issuers
   return [
     ...of('transaction', [
+      inReceipt('a wallet without a session', 'statement', ['signer', 'statement', 'session'], 'none'),
       inReceipt(
         'a CID with set trailing bits',
         'blocks',

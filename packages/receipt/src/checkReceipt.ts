@@ -207,6 +207,7 @@ function conclude(
     ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
     ...(view?.signer.settings?.log || options.anchors?.logWitnesses?.length ? (['log'] as const) : []),
     ...(isOfVault(receipt) ? vaultSteps.filter((id) => isStepOf(id, kind)) : []),
+    ...(isCounted(found) && isStepOf('vault-budget', kind) ? (['vault-budget'] as const) : []),
     ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),
     ...(options.anchors?.platforms?.length ? (['platform'] as const) : []),
@@ -225,6 +226,12 @@ function conclude(
 
 function isOfVault(receipt: AnyReceipt | undefined): boolean {
   return receipt?.version === ATTESTATION_V2 && receipt.signer.statement.policy !== null
+}
+
+/** Whether the rule that allowed the signature counts it against budgets. */
+function isCounted({ receipt, policy }: Pick<ReceiptCheck, 'receipt' | 'policy'>): boolean {
+  const rule = receipt?.version === ATTESTATION_V2 ? receipt.signer.statement.rule : null
+  return policy?.rules[rule ?? -1]?.kind === 'spend'
 }
 
 /** Worst first. With unknown code, even the signing time is unreliable, so the chain comes after it. */

@@ -16,7 +16,7 @@ const toHexType = (schema: z.ZodString) => schema as unknown as z.ZodType<Hex, H
 export const toReadonly = <Item>(schema: z.ZodArray<z.ZodType<Item>>) =>
   schema as unknown as z.ZodType<readonly Item[], readonly Item[]>
 export const ethereum = (bytes: number) => toHexType(z.string().regex(new RegExp(`^0x[0-9a-f]{${2 * bytes}}$`)))
-const decimal = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
+export const decimal: z.ZodString = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
 export const natural = z.int().min(0)
 export const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 /** In code points, like zod and JSON Schema. */

@@ -75,6 +75,7 @@ test('shows the log entry with its cosigners, and escapes the origin for termina
     index: 6,
     size: 11,
     cosigners: ['a', 'c'],
+    timesS: [1, 2],
     witnesses: 3,
     quorum: 2,
     cosignedAt: '2026-06-15T12:00:01.000Z',

@@ -11,6 +11,7 @@ import {
   type TxMetadata,
   toChecksumAddress,
   toCoins,
+  type VaultBudget,
 } from '@countersign/protocol'
 import { type AnyReceipt, ATTESTATION_V2, type Logged, nameSignature, type SignatureName } from '@countersign/receipt'
 import { type ContentWords, describeContent, type Fact } from './describeContent.ts'
@@ -156,10 +157,10 @@ function describeAddress({ policy }: AddressSubject, name: Name, owner: OwnerIde
 function describeRevocation({ key }: RevocationSubject, name: Name): ContentWords {
   const { from, time } = name
   return {
-    title: 'A revoked agent key',
-    sentence: `On ${time}, the vault ${from} revoked the key ${key}. It approves no more payments.`,
-    warnings: [],
-    facts: [{ name: 'Vault', value: from }, { name: 'Revoked key', value: key }, toTimeFact(name, 'Revoked')],
+    title: 'A revoked agent',
+    sentence: `On ${time}, the enclave revoked an agent of the vault ${from}. It accepts no more approvals by the agent’s key. The vault’s key itself signed nothing.`,
+    warnings: ['Payments that this agent approved before may still be published.'],
+    facts: [{ name: 'Vault', value: from }, { name: 'Agent key', value: key }, toTimeFact(name, 'Revoked')],
   }
 }
 
@@ -210,6 +211,7 @@ function describeVault(signed: {
     ...rules.map((value, index) => ({ name: `Rule ${index + 1}`, value })),
     ...notes.map((value) => ({ name: 'Note', value })),
     ...describeApprovers(policy, receipt.kind === 'off-chain' ? content?.approvals : receipt.approvals),
+    ...describeBudget(policy, receipt.kind === 'transaction' ? receipt.subject.budget : content?.budget),
     hash,
   ]
 }
@@ -222,6 +224,17 @@ function describeApprovers({ approvers }: Policy, approvals: readonly unknown[] 
     const name = known?.type === 'key' ? 'agent key' : 'passkey'
     const value = `${name} ${approver + 1} of ${approvers.length}${where}`
     return { name: 'Approved by', value }
+  })
+}
+
+/** What the payment was counted as, with what is left, in the smallest unit of the asset. */
+function describeBudget({ budgets = [] }: Policy, counted: VaultBudget | undefined): Fact[] {
+  return (counted?.items ?? []).flatMap(({ budget: index, before, after }) => {
+    const budget = budgets[index]
+    if (budget === undefined) return []
+    const [spent, paid] = [BigInt(after), BigInt(after) - BigInt(before)]
+    const value = `${paid} counted, ${BigInt(budget.limit) - spent} of ${budget.limit} left`
+    return [{ name: `Budget ${index + 1}`, value: counted?.isRepeated ? `${value} (counted before)` : value }]
   })
 }
 

@@ -143,9 +143,15 @@ const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: DISTRUST,
   },
   'vault-approvals': {
-    pass: 'Every passkey that the rule requires approved this signature in time.',
+    pass: 'Everyone whose approval the rule requires approved this signature in time.',
     fail: 'Required approvals are missing, invalid, or for something else.',
     skip: 'The content or the rules are missing, so the required approvals are unknown.',
+    action: DISTRUST,
+  },
+  'vault-budget': {
+    pass: 'The enclave counted this payment, and the vault’s budgets allowed it at that time.',
+    fail: 'The enclave counted this payment wrongly, or above a budget of the vault.',
+    skip: 'The content, the rules or the log are missing, so nothing shows how the payment was counted.',
     action: DISTRUST,
   },
   inclusion: {

@@ -54,6 +54,7 @@ const GROUPS: readonly Group[] = [
       'vault-policy',
       'vault-rule',
       'vault-approvals',
+      'vault-budget',
     ],
   },
   {

@@ -9,6 +9,7 @@ import {
   type FakeLog,
   logReceipt,
   origin,
+  withTable,
 } from '../../../../packages/verify/test/monitor/log/log.ts'
 import { createFakeNode } from '../../../../packages/verify/test/monitor/node.ts'
 import {
@@ -222,8 +223,8 @@ describe('with a log', () => {
   test('states the complete tree size', async () => {
     const { exitCode, stdout } = await run(withLog)
     expect(exitCode).toBe(0)
-    expect(stdout).toContain('1 of 1 transaction has a proof; complete up to size 2 and nonce 1.')
-    expect(stdout).toContain('The log log.example/enclave-a has 2 entries')
+    expect(stdout).toContain('1 of 1 transaction has a proof; complete up to size 3 and nonce 1.')
+    expect(stdout).toContain('The log log.example/enclave-a has 3 entries')
     expect(stdout).not.toContain('Only a log of all signatures')
   })
 
@@ -242,7 +243,7 @@ describe('with a log', () => {
         log.append({ ...started, bootId: 'b1'.repeat(16), timeMs: signedAt.getTime() + 1 })
       },
     ],
-    ['a log that withholds', 3, () => void log.gone.add('tile/entries/000.p/2')],
+    ['a log that withholds', 3, () => void log.gone.add('tile/entries/000.p/3')],
   ]
   test.each(planted)('%s returns %i and notifies the webhook', async (_, expected, plant) => {
     network.routes.push([
@@ -307,10 +308,10 @@ describe('with a log', () => {
   })
 
   test('reads at most --max-log-entries', async () => {
-    expect(await run([...withLog, '--max-log-entries', '2'])).toMatchObject({ exitCode: 0 })
-    const { exitCode, stdout } = await run([...withLog, '--max-log-entries', '1'])
+    expect(await run([...withLog, '--max-log-entries', '3'])).toMatchObject({ exitCode: 0 })
+    const { exitCode, stdout } = await run([...withLog, '--max-log-entries', '2'])
     expect(exitCode).toBe(3)
-    expect(stdout).toContain('could not be read: 2 entries are unread, and one run reads at most 1')
+    expect(stdout).toContain('could not be read: 3 entries are unread, and one run reads at most 2')
   })
 
   test('reports the chain’s result when --log-time is over', async () => {
@@ -343,7 +344,7 @@ describe('with a log', () => {
     expect(looks.stderr).toContain(`${wallet}: not checked: internal error`)
     expect(looks.stderr).toContain('RangeError: no such time')
     expect(looks.stdout.match(/There is no transaction yet/g)).toHaveLength(2)
-    expect(looks.stdout.match(/complete up to size 2 and nonce 1/g)).toHaveLength(1)
+    expect(looks.stdout.match(/complete up to size 3 and nonce 1/g)).toHaveLength(1)
     // The other wallet has no receipt, and the log has entries.
     expect(looks.exitCode).toBe(3)
     faults = 1
@@ -352,14 +353,14 @@ describe('with a log', () => {
 
   test('asks witnesses directly', async () => {
     for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
-      const ahead = Object.assign(fork([...history.entries, signature('5e')]), { cosigners: [] })
+      const ahead = Object.assign(fork([...withTable(history.entries), signature('5e')]), { cosigners: [] })
       network.routes.push([url, (asked) => answerAsWitness(asked, { place, logs: [ahead], at: now })])
     }
     const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
     const pauses = Array.from({ length: 30 }, () => () => {})
     const { exitCode, stdout } = await run([...withLog, ...urls], pauses)
     expect(exitCode).toBe(3)
-    expect(stdout).toContain('withholds entries: it shows 2 entries, but its witnesses cosigned 3')
+    expect(stdout).toContain('withholds entries: it shows 3 entries, but its witnesses cosigned 5')
   })
 })
 

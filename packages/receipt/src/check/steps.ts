@@ -15,6 +15,7 @@ export const stepTitles = {
   'vault-policy': 'The policy is the one that the statement names',
   'vault-rule': 'The policy allows what was signed',
   'vault-approvals': 'The required approvers have approved',
+  'vault-budget': 'The payment was counted, and is within the budgets',
   inclusion: 'The statement is in the batch',
   collateral: 'The collateral is the one that the receipt names',
   quote: 'The quote verifies up to a known root key',
@@ -113,7 +114,7 @@ export const requiredSteps: readonly StepId[] = [
   'time',
 ]
 
-/** Steps that must also pass if a vault signed, if its kind has them. */
+/** Steps that must also pass if a vault signed, if its kind has them. A payment from a budget also needs `vault-budget`. */
 export const vaultSteps: readonly StepId[] = ['vault-policy', 'vault-rule', 'vault-approvals']
 
 const publicKinds = signatureKinds.filter((kind) => subjects[kind].hasSignature)
@@ -126,8 +127,9 @@ const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
   digest: publicKinds,
   signature: publicKinds,
   'tx-hash': ['transaction'],
-  'vault-rule': ['transaction'],
-  'vault-approvals': ['transaction'],
+  'vault-rule': ['transaction', 'revocation'],
+  'vault-approvals': ['transaction', 'revocation'],
+  'vault-budget': ['transaction'],
 }
 
 /** Whether a step is required for a kind of signature. */

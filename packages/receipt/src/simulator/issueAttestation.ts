@@ -5,7 +5,7 @@ import {
   type SimulatedReportOptions,
   type SimulatedRevocationOptions,
 } from '@countersign/attestation/simulator'
-import { checkPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
+import { checkPolicy, type Policy, type SpendContext, toPolicyBytes } from '@countersign/policy'
 import {
   type Approval,
   type AttestationReceiptV2,
@@ -30,6 +30,7 @@ import {
   hashTree,
   hashUnsignedTransaction,
   hashWitness,
+  MAX_RULES,
   type MessageContent,
   type OffChainContent,
   type Opening,
@@ -46,6 +47,7 @@ import {
   toHex,
   toPrefixedHex,
   toSessionName,
+  type VaultBudget,
 } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
@@ -68,8 +70,11 @@ export type SimulatedSigning =
   | { kind: 'transaction' }
   | { kind: 'authorization'; authorization?: Partial<Authorization> }
   | { kind: 'message'; content?: MessageContent }
-  | { kind: 'typed-data'; content?: TypedData }
+  /** `content` may depend on the address of the vault. */
+  | { kind: 'typed-data'; content?: TypedData | ((address: Hex) => TypedData) }
   | { kind: 'address' }
+  /** Revokes the key of an agent: 32 bytes of hex. */
+  | { kind: 'revocation'; key: string }
 
 /** The request to the approvers of a simulated vault. */
 export type SimulatedApprovalRequest = Omit<
@@ -92,6 +97,10 @@ export type SigningOptions = {
     approve?: (request: SimulatedApprovalRequest) => readonly Approval[]
     /** The rule that the request names. By default one that allows the content, or the nearest. */
     rule?: number
+    /** What the payment was counted as. Doesn't check whether that is true. */
+    budget?: VaultBudget
+    /** Signs without a session. */
+    isSessionless?: boolean
   }
   /** The browser's key, if the session has one. */
   clientKey?: string
@@ -162,7 +171,7 @@ export function issueAttestation(
   const version = `0.1.0+${toHex(sha256(toCanonicalJson(settings)))}`
   const config: EnclaveConfig = { ...records.batch.config, version }
 
-  const { walletKey, policy, approve } = openWallet(seed, options.vault)
+  const { walletKey, policy, approve, toRule } = openWallet(seed, options.vault, signedAt)
   const publicKey = secp256k1.getPublicKey(walletKey, false)
   const { signed, request, opening, owner, approvals } = sign({
     seed,
@@ -171,6 +180,7 @@ export function issueAttestation(
     txMetadata: records.txMetadata,
     signedAt,
     policyHash: policy && toHex(sha256(policy)),
+    budget: options.vault?.budget,
     approve,
   })
   const statement: StatementV2 = {
@@ -185,14 +195,8 @@ export function issueAttestation(
     // Not `hashApprovals`, which rejects a list out of order. That is the verifier's task.
     approvals: approvals === undefined ? null : toHex(sha256(toCanonicalJson(approvals))),
     coordinatorKey: toHex(ed25519.getPublicKey(coordinatorSecret)),
-    rule:
-      request === undefined || options.vault === undefined
-        ? null
-        : (options.vault.rule ?? findRule(options.vault.policy, request)),
-    session:
-      options.clientKey === undefined
-        ? 'cookie'
-        : toSessionName({ clientKey: options.clientKey, address: toAddress(publicKey) }),
+    rule: request === undefined ? null : toRule(request),
+    session: toSession(options, toAddress(publicKey)),
     signedAt: signedAt.toISOString(),
   }
 
@@ -252,7 +256,7 @@ export function issueAttestation(
     release: toCid(release),
     entropy,
     policy: policy && toCid(policy),
-    approvals: signed.kind === 'transaction' ? approvals : undefined,
+    approvals: signed.kind === 'off-chain' ? undefined : approvals,
     log: log?.prove(entry),
   })
   const bytes = encodeBlock('attestation', receipt)
@@ -276,11 +280,21 @@ type Signature = {
   approvals?: readonly Approval[] | undefined
 }
 
+function toSession({ vault, clientKey }: SigningOptions, address: Hex): string {
+  if (vault?.isSessionless) return 'none'
+  return clientKey === undefined ? 'cookie' : toSessionName({ clientKey, address })
+}
+
 /** The rule that a request would name: one that allows it, or the nearest. `transaction` may have other members. */
-export function findRule(policy: Policy, request: OffChainContent | { transaction: TxMetadata }): number {
+export function findRule(
+  policy: Policy,
+  request: OffChainContent | { transaction: TxMetadata },
+  context?: SpendContext,
+): number {
   const [source] = policy.time ?? []
   const sample = source && { source, timeMs: Number.MAX_SAFE_INTEGER }
-  const verdict = checkPolicy(policy, 'kind' in request ? request : { ...toRequest(request.transaction), sample })
+  const asked = 'kind' in request ? request : { ...toRequest(request.transaction), sample }
+  const verdict = checkPolicy(policy, asked, undefined, context)
   return (verdict.allowed ? verdict.rule : verdict.nearest) ?? 0
 }
 
@@ -290,22 +304,28 @@ function toRequest({ chainId, nonce, to, value, data, gas, maxFeePerGas, maxPrio
 }
 
 type RuleRequest = Parameters<typeof findRule>[1]
-type Approve = (request: RuleRequest, digest: Uint8Array) => readonly Approval[] | undefined
+/** A revocation is of no rule. */
+type Approve = (request: RuleRequest | undefined, digest: Uint8Array) => readonly Approval[] | undefined
 
 /** The key of the user's wallet, or of the vault with these rules. Different rules give a different key. */
-function openWallet(seed: string, vault: SigningOptions['vault']) {
-  if (vault === undefined) return { walletKey: bytesOf(`${seed} wallet`), policy: undefined, approve: () => undefined }
+function openWallet(seed: string, vault: SigningOptions['vault'], signedAt: Date) {
+  if (vault === undefined) {
+    const none = { policy: undefined, approve: () => undefined, toRule: () => null }
+    return { walletKey: bytesOf(`${seed} wallet`), ...none }
+  }
   const policy = toPolicyBytes(vault.policy)
   const policyHash = sha256(policy)
   const walletKey = bytesOf(`${seed} vault ${toHex(policyHash)}`)
   const vaultAddress = toAddress(secp256k1.getPublicKey(walletKey, false))
+  const context = { vaultAddress, nowMs: signedAt.getTime() }
+  const toRule = (request: RuleRequest) => vault.rule ?? findRule(vault.policy, request, context)
   const approve: Approve = (request, digest) => {
-    const kind = 'kind' in request ? request.kind : 'transaction'
-    const rule = vault.rule ?? findRule(vault.policy, request)
+    const kind = request === undefined ? 'revocation' : 'kind' in request ? request.kind : 'transaction'
+    const rule = request === undefined ? MAX_RULES : toRule(request)
     const approvals = vault.approve?.({ vaultAddress, policyHash, rule, kind, digest }) ?? []
     return approvals.length === 0 ? undefined : approvals
   }
-  return { walletKey, policy, approve }
+  return { walletKey, policy, approve, toRule }
 }
 
 function sign(input: {
@@ -315,9 +335,16 @@ function sign(input: {
   txMetadata: TxMetadata
   signedAt: Date
   policyHash: string | undefined
+  budget: VaultBudget | undefined
   approve: Approve
 }): Signature {
   const { seed, walletKey, signing, txMetadata, signedAt, policyHash, approve } = input
+  const counted = input.budget && { budget: input.budget }
+  if (signing.kind === 'revocation') {
+    const { key } = signing
+    const subject = { address: toAddress(secp256k1.getPublicKey(walletKey, false)), policy: policyHash ?? '', key }
+    return { signed: { kind: 'revocation', subject }, approvals: approve(undefined, sha256(fromHex(key))) }
+  }
   if (signing.kind === 'address') {
     const address = toAddress(secp256k1.getPublicKey(walletKey, false))
     const owner: OwnerOpening = { salt: toHex(bytesOf(`${seed} owner salt ${address}`)), identity: IDENTITY }
@@ -334,6 +361,7 @@ function sign(input: {
       digestSigned: toPrefixedHex(digest),
       signature: toPrefixedHex(signature),
       signedAt: signedAt.toISOString(),
+      ...counted,
     }
     const request = { transaction: txMetadata }
     return { signed: { kind: 'transaction', subject }, request, approvals: approve(request, digest) }
@@ -346,10 +374,10 @@ function sign(input: {
     return { signed: { kind: 'authorization', subject } }
   }
   const salt = toHex(bytesOf(`${seed} content salt ${signedAt.getTime()}`))
-  const bare = toContent(signing, salt)
+  const bare = toContent(signing, salt, toAddress(secp256k1.getPublicKey(walletKey, false)))
   const request = pickContent(bare)
   const approvals = approve(request, fromHex(bare.digest.slice(2)))
-  const content = { ...bare, ...(approvals && { approvals }) }
+  const content = { ...bare, ...(approvals && { approvals }), ...counted }
   const opening: Opening = {
     content,
     signature: {
@@ -361,7 +389,12 @@ function sign(input: {
   return { signed: { kind: 'off-chain', subject }, request, opening, approvals }
 }
 
-function toContent({ kind, content }: Extract<SimulatedSigning, { content?: unknown }>, salt: string): OpeningContent {
+function toContent(
+  { kind, content: given }: Extract<SimulatedSigning, { content?: unknown }>,
+  salt: string,
+  address: Hex,
+): OpeningContent {
+  const content = typeof given === 'function' ? given(address) : given
   const shown = { kind, content: content ?? { message: MESSAGE, 'typed-data': TYPED_DATA }[kind] } as OffChainContent
   return { salt, kind, digest: toPrefixedHex(hashContent(shown)), content: shown.content } as OpeningContent
 }

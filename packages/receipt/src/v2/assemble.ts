@@ -73,7 +73,7 @@ export type AttestationRecords = {
   entropy: AttestationReceiptV2['entropy']
   /** CID of the policy block, if a vault signed. */
   policy?: string | undefined
-  /** For a vault's transaction. The approvals of off-chain kinds are only in the opening. */
+  /** For a vault's transaction or revocation. The approvals of off-chain kinds are only in the opening. */
   approvals?: readonly Approval[] | undefined
   /** The proof that the signature's entry is in the log, if the settings have one: `formatTlogProof`, without extra data. */
   log?: string | undefined

@@ -93,7 +93,7 @@ describe('the cases', () => {
 
   test('have openings as in the schema', () => {
     const isInSchema = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false }).compile(openingSchema)
-    const accepted = cases.filter(({ opening, steps }) => opening !== undefined && steps.opening === 'pass')
+    const accepted = cases.filter(({ opening, steps }) => steps.opening === 'pass' && !opening?.includes('"identity"'))
     expect(accepted.length).toBeGreaterThanOrEqual(10)
     for (const { name, opening = '' } of accepted) expect([name, isInSchema(JSON.parse(opening))]).toEqual([name, true])
   })

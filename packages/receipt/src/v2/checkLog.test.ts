@@ -41,6 +41,7 @@ describe('a receipt in a log', () => {
     expect(result.logged).toEqual({
       origin: 'log.example/enclave-a',
       index: 6,
+      timesS: [1_781_524_801, 1_781_524_801],
       size: 11,
       cosigners: [setting.witnesses[0], setting.witnesses[2]],
       witnesses: 3,

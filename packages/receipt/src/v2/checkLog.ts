@@ -24,6 +24,8 @@ export type LogInclusion = {
   size: number
   /** The cosigning witnesses in the order of the settings: Ed25519 keys in hex. */
   cosigners: readonly string[]
+  /** When each of them cosigned, in seconds by its own clock. */
+  timesS: readonly number[]
   /** The number of witnesses in the settings, and the quorum. */
   witnesses: number
   quorum: number
@@ -72,10 +74,11 @@ export async function checkLog(
         NOT_IN_MANIFEST,
       )
     }
+    const timesS = cosignatures.map(({ timestampS }) => timestampS)
     const cosignedAt = findTime(cosignatures, [settings.log, ...policies])
     const { origin, size } = checkpoint
     const { witnesses, quorum } = settings.log
-    const logged = { origin, index, size, cosigners, witnesses: witnesses.length, quorum, cosignedAt }
+    const logged = { origin, index, size, cosigners, timesS, witnesses: witnesses.length, quorum, cosignedAt }
     return [describe(logged), logged]
   })
 }

@@ -8,6 +8,7 @@ import {
   hashAuthorization,
   hashSubject,
   type OpeningContent,
+  type SignatureKind,
   type StatementV2,
   toAddress,
   toHex,
@@ -15,6 +16,7 @@ import {
 } from '@countersign/protocol'
 import { checkTransaction } from '../check/checkTransaction.ts'
 import { failIf, type Transcript } from '../check/steps.ts'
+import { readBudget } from './checkBudget.ts'
 import { checkOpening, checkOwner, checkSignature, refuseOpening } from './checkOpening.ts'
 
 /**
@@ -53,33 +55,48 @@ export async function checkSubject(
       pairs.push(['address', statement.address, receipt.subject.from])
       pairs.push(['time of signing', statement.signedAt, receipt.subject.signedAt])
     }
-    if (receipt.kind === 'address') {
+    if (receipt.kind === 'address' || receipt.kind === 'revocation') {
       pairs.push(['address', statement.address, receipt.subject.address])
       pairs.push(['policy', statement.policy, receipt.subject.policy])
     }
     for (const [what, said, stated] of pairs) failIf(said !== stated, `The statement has another ${what}.`)
     assertRuledAlike(receipt, content)
-    const isBound = statement.session !== 'cookie'
-    failIf(settings?.sessions === 'bound' && !isBound, 'The settings allow only sessions with a browser key.')
-    const did = receipt.kind === 'address' ? 'is of this address' : 'signed'
-    const by = isBound ? `The browser key ${statement.session} requested it` : 'A cookie session requested it'
+    const { session } = statement
+    const isCookie = session === 'cookie'
+    failIf(settings?.sessions === 'bound' && isCookie, 'The settings allow only sessions with a browser key.')
+    // The rule decides whether a vault signs without a session, which `vault-rule` checks.
+    const needsSession = statement.policy === null || receipt.kind === 'address'
+    failIf(session === 'none' && needsSession, 'Only a vault signs without a session.')
+    const did = DEEDS[receipt.kind] ?? 'signed'
+    const by =
+      session === 'none'
+        ? 'No session requested it'
+        : isCookie
+          ? 'A cookie session requested it'
+          : `The browser key ${session} requested it`
     return [`Key ${statement.keyId} ${did} at ${statement.signedAt}: ${receipt.kind}. ${by}.`, undefined]
   })
   return content
 }
 
+/** What the enclave did with the key, if it signed nothing. */
+const DEEDS: { [Kind in SignatureKind]?: string } = {
+  address: 'is of this address',
+  revocation: 'accepts no more approvals by an agent’s key',
+}
+
 /** Whether a vault signed. Statement, receipt and opening must agree. Other steps check the policy and the approvals. */
-function assertRuledAlike(
-  { signer, policy, approvals, kind }: AttestationReceiptV2,
-  content: OpeningContent | undefined,
-) {
+function assertRuledAlike(receipt: AttestationReceiptV2, content: OpeningContent | undefined) {
+  const { signer, policy, approvals, kind } = receipt
   const { statement } = signer
   failIf(statement.policy !== null && policy === undefined, 'The statement names a policy, but this receipt has none.')
   failIf(statement.policy === null && policy !== undefined, 'The receipt has a policy, but the statement names none.')
-  const isRuled = statement.policy !== null && kind !== 'address'
+  const isRuled = statement.policy !== null && kind !== 'address' && kind !== 'revocation'
   failIf(isRuled !== (statement.rule !== null), 'The statement must name a rule exactly if a vault signed.')
   const isApproved = [approvals, content?.approvals].some((list) => list !== undefined)
   failIf(statement.policy === null && isApproved, 'There are approvals, but the statement names no policy.')
+  const budget = readBudget(receipt, content)
+  failIf(statement.policy === null && budget !== undefined, 'A payment was counted, but the statement names no policy.')
   const isUnasked = statement.policy === null || kind === 'address'
   failIf(statement.approvals !== null && isUnasked, 'The statement names approvals, but no policy requires any.')
 }

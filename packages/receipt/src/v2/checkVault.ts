@@ -14,20 +14,26 @@ import {
 } from '@countersign/policy'
 import {
   type Approval,
+  type ApprovalKind,
   type AttestationReceiptV2,
   fromHex,
   type Hex,
+  MAX_RULES,
   type OpeningContent,
   pickContent,
   toHex,
+  toPrefixedHex,
   verifyEd25519,
 } from '@countersign/protocol'
+import { sha256 } from '@noble/hashes/sha2.js'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../check/steps.ts'
 import { toCid, toCidHash } from '../cid.ts'
+import { checkBudget, readBudget } from './checkBudget.ts'
+import type { LogInclusion } from './checkLog.ts'
 
 /**
- * vault-policy → vault-rule → vault-approvals: repeats the enclave's checks before a vault signs. A wallet without a policy has none of these
- * steps, an attested address only the first. Returns the policy if it matches the statement.
+ * vault-policy → vault-rule → vault-approvals → vault-budget: repeats the enclave's checks before a vault signs. A wallet without a policy has
+ * none of these steps, an attested address only the first, and a revocation not the last. Returns the policy if it matches the statement.
  */
 export async function checkVault(
   { run }: Transcript,
@@ -35,12 +41,12 @@ export async function checkVault(
   {
     block,
     content,
-    cosigners,
+    logged,
   }: {
     block: Uint8Array | undefined
     content: OpeningContent | undefined
-    /** The cosigners of the receipt's log entry. */
-    cosigners: readonly string[]
+    /** The receipt's log entry. */
+    logged: LogInclusion | undefined
   },
 ): Promise<Policy | undefined> {
   const { statement } = receipt.signer
@@ -64,13 +70,18 @@ export async function checkVault(
     const rules = needs(policy, 'there is no policy to compare with')
     // Required for all kinds, whether the content is shown or not.
     failIf(
-      rules.log !== null && !isSatisfied(rules.log, cosigners),
+      rules.log !== null && !isSatisfied(rules.log, logged?.cosigners ?? []),
       'The policy requires a log with cosignatures of more of its witnesses.',
     )
+    if (receipt.kind === 'revocation') return [checkRevokedKey(rules, receipt.subject.key, logged), undefined]
     const rule = getRule(rules, statement.rule)
     failIf(
       receipt.kind === 'off-chain' && !mayAllowOffChain(rule),
       'The policy does not allow it. The rule is for transactions.',
+    )
+    failIf(
+      statement.session === 'none' && (rule.kind !== 'spend' || rule.session),
+      'The rule requires a session, but there was none.',
     )
     const context = { vaultAddress: statement.address, nowMs: toTime(statement) }
     const request = toSigned(receipt, content).toRequest(rules)
@@ -80,33 +91,50 @@ export async function checkVault(
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]
   })
 
+  const chosen = policy?.rules[statement.rule ?? -1]
   await run('vault-approvals', () => {
     const rules = needs(policy, 'there is no policy to compare with')
     // Even if the content is not shown.
-    const named = rules.rules[statement.rule ?? -1]
-    const isUnapproved = statement.approvals === null && named !== undefined && named.approvals > 0
+    const isUnapproved = statement.approvals === null && (chosen?.approvals ?? 0) > 0
     failIf(receipt.kind === 'off-chain' && isUnapproved, 'Nobody approved it, but the rule requires approval.')
     const { kind, digest, approvals } = toSigned(receipt, content)
     const hash = approvals === undefined ? null : toHex(hashApprovals(approvals))
     failIf(hash !== statement.approvals, 'The approvals are not the ones that the statement names.')
-    const { approvals: required } = needs(verdict, 'the required number is unknown without a matching rule')
+    const required = receipt.kind === 'revocation' ? Number(statement.session === 'none') : verdict?.approvals
     const found = checkApprovals(
       { verifyEs256, verifyEd25519 },
       {
         policy: rules,
         vaultAddress: statement.address,
-        rule: statement.rule ?? -1,
+        rule: receipt.kind === 'revocation' ? MAX_RULES : (statement.rule ?? -1),
         kind,
         digest: fromHex(digest.slice(2)),
         approvals: approvals ?? [],
-        required,
+        required: needs(required, 'the required number is unknown without a matching rule'),
         nowMs: toTime(statement),
       },
     )
     if (!found.valid) throw new StepFailure(describeApprovalsFault(found))
     return [`Approvers that approved: ${approvals?.length ?? 0} of ${rules.approvers.length}.`, undefined]
   })
+
+  const budget = readBudget(receipt, content)
+  if (chosen?.kind !== 'spend' && budget === undefined) return policy
+  await run('vault-budget', () => {
+    const rules = needs(policy, 'there is no policy to compare with')
+    toSigned(receipt, content)
+    const { spends } = needs(verdict, 'the amounts are unknown without a matching rule')
+    return [checkBudget({ policy: rules, spends, budget, signedAtMs: toTime(statement), logged }), undefined]
+  })
   return policy
+}
+
+/** Only the key of an agent can be revoked, in the log where the policy's budgets are counted. Returns a sentence. */
+function checkRevokedKey({ approvers, log }: Policy, key: string, logged: LogInclusion | undefined): string {
+  const isListed = approvers.some(({ type, publicKey }) => type === 'key' && publicKey === key)
+  failIf(!isListed, 'The policy has no agent with the revoked key.')
+  failIf(logged?.origin !== log?.origin, 'The log is another one than the policy’s.')
+  return 'The revoked key is that of an agent of the policy.'
 }
 
 /** Throws for a rule that the policy doesn't have. */
@@ -126,14 +154,14 @@ function toTime({ signedAt }: AttestationReceiptV2['signer']['statement']): numb
 }
 
 type SignedByVault = {
-  kind: PolicyRequest['kind']
+  kind: ApprovalKind
   digest: Hex
   approvals: readonly Approval[] | undefined
   /** The request for `checkPolicy`. A schedule takes the time from the receipt's sample, if one of the policy's sources signed it. */
   toRequest(policy: Policy): PolicyRequest
 }
 
-/** The request that the rules apply to. For an off-chain signature, it needs an opening. */
+/** The request that the rules apply to, or a revocation, which no rule does. For an off-chain signature, it needs an opening. */
 function toSigned(receipt: AttestationReceiptV2, content: OpeningContent | undefined): SignedByVault {
   if (receipt.kind === 'transaction') {
     const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = receipt.subject
@@ -147,6 +175,13 @@ function toSigned(receipt: AttestationReceiptV2, content: OpeningContent | undef
         return { kind: 'transaction', txMetadata, ...(sample && { sample }) }
       },
     }
+  }
+  if (receipt.kind === 'revocation') {
+    const digest = toPrefixedHex(sha256(fromHex(receipt.subject.key)))
+    const toRequest = () => {
+      throw new StepSkip('Not checked: no rule is for revocations.')
+    }
+    return { kind: 'revocation', digest, approvals: receipt.approvals, toRequest }
   }
   if (content === undefined) {
     throw new StepSkip(

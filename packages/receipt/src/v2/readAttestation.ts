@@ -31,8 +31,7 @@ export async function readAttestation(
   const blocks = await checkBlocks(transcript, receipt, given)
   const content = await checkSubject(transcript, receipt, { settings: blocks?.batch.settings, opening })
   const logged = await checkLog(transcript, receipt, { batch: blocks?.batch, policies })
-  const cosigners = logged?.cosigners ?? []
-  const policy = await checkVault(transcript, receipt, { block: given.policy, content, cosigners })
+  const policy = await checkVault(transcript, receipt, { block: given.policy, content, logged })
   if (blocks === undefined) return undefined
   return { view: toView(receipt, blocks), policy, logged, checkRelease: () => checkBothSignatures(transcript, blocks) }
 }

@@ -16,6 +16,7 @@ import {
   certificates,
   cid,
   config,
+  decimal,
   ethereum,
   eventLog,
   hex,
@@ -82,19 +83,33 @@ const authorization = z.strictObject({
 
 const offChain = z.strictObject({ commitment: hex(32) })
 
+const revocation = z.strictObject({ address: ethereum(20), policy: hex(32), key: hex(32) })
+
+const budget = z.strictObject({
+  time: natural.nullable(),
+  sequence: z.int().min(1),
+  isRepeated: z.boolean(),
+  items: toReadonly(
+    z.array(z.strictObject({ budget: natural, window: natural, before: decimal, after: decimal })).min(1),
+  ),
+})
+
 const address = z.strictObject({ address: ethereum(20), policy: hex(32).nullable(), owner: hex(32) })
 
 /** A step checks their order and validity. */
 const approvals = toReadonly(
   z
     .array(
-      z.strictObject({
-        approver: natural,
-        authenticatorData: hex(37),
-        clientDataJSON: hexUpTo(2048),
-        signature: hexUpTo(72),
-        expiresMs: natural,
-      }),
+      z.union([
+        z.strictObject({
+          approver: natural,
+          authenticatorData: hex(37),
+          clientDataJSON: hexUpTo(2048),
+          signature: hexUpTo(72),
+          expiresMs: natural,
+        }),
+        z.strictObject({ approver: natural, signature: hex(64), expiresMs: natural }),
+      ]),
     )
     .min(1),
 )
@@ -190,7 +205,7 @@ export const blockSchemas: {
     z.strictObject({
       ...attestationMembers,
       kind: z.literal('transaction'),
-      subject: transaction,
+      subject: transaction.extend({ budget: budget.optional() }),
       policy: cid.optional(),
       approvals: approvals.optional(),
     }),
@@ -203,5 +218,12 @@ export const blockSchemas: {
       policy: cid.optional(),
     }),
     z.strictObject({ ...attestationMembers, kind: z.literal('address'), subject: address, policy: cid.optional() }),
+    z.strictObject({
+      ...attestationMembers,
+      kind: z.literal('revocation'),
+      subject: revocation,
+      policy: cid,
+      approvals: approvals.optional(),
+    }),
   ]),
 }

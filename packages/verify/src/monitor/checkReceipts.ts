@@ -1,6 +1,6 @@
 import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
-import { hashLeaf, type LogSetting, ServiceError, toHex } from '@countersign/protocol'
-import { isCid, parseBlock } from '@countersign/receipt'
+import { hashLeaf, type LogSetting, ServiceError, toHex, type VaultBudget } from '@countersign/protocol'
+import { type AnyReceipt, isCid, parseBlock } from '@countersign/receipt'
 import { type Chain, type TimedLog, withBlockTime } from '../createChain.ts'
 import type { Rpc } from '../createRpc.ts'
 import { describeError, VerifierError } from '../errors.ts'
@@ -132,6 +132,8 @@ export type ReceiptFacts = {
   /** 32 bytes of hex: its statement's leaf hash. */
   leaf: string
   signedAtMs: number
+  /** Present for a vault's transaction that was counted: the signed digest, and the count. */
+  counted?: { digest: string; budget: VaultBudget } | undefined
   /** Present if its settings have a log. */
   log: LoggedFacts | undefined
 }
@@ -159,7 +161,13 @@ function readFacts(txHash: string, { receipt, blocks }: Pick<Outcome, 'receipt' 
   const proof = 'log' in receipt ? receipt.log : undefined
   const { batch } = blocks
   const log = proof === undefined || batch === undefined ? undefined : readOrUndefined(() => readLogged(proof, batch))
-  return { txHash, keyId: statement.keyId, leaf, signedAtMs, log }
+  return { txHash, keyId: statement.keyId, leaf, signedAtMs, log, counted: readCounted(receipt) }
+}
+
+function readCounted(receipt: AnyReceipt): ReceiptFacts['counted'] {
+  if (!('kind' in receipt) || receipt.kind !== 'transaction') return undefined
+  const { budget, digestSigned: digest } = receipt.subject
+  return budget && { digest, budget }
 }
 
 function readLogged(proof: string, batch: Uint8Array): LoggedFacts | undefined {

@@ -102,6 +102,17 @@ const kinds = {
     say: ({ what }) =>
       `The signature${what} has a receipt but is in no log, though there was one: an enclave without a log has the key. The key is used elsewhere.`,
   },
+  /** Two counts of one state: another enclave has the key, or budgets were given back. */
+  'budget-contradicts': {
+    severity: 'alarm',
+    say: ({ what, because }) =>
+      `The payment${what} was counted against a budget that another receipt shows differently${because}. The key is used elsewhere.`,
+  },
+  /** Such as typed data, dropped signatures and revocations. */
+  'budget-not-shown': {
+    severity: 'note',
+    say: ({ count }) => `${count} ${count === 1 ? 'change' : 'changes'} of the vault’s budgets: counted, not shown.`,
+  },
   hidden: {
     severity: 'alarm',
     say: ({ entry }) => `${entry} is a signature of this wallet’s key without a receipt: something is hidden.`,

@@ -1,13 +1,14 @@
 import { encodeBundle, encodeLogEntry, hashOrigin, type LogEntry } from '@countersign/log'
 import { parseBlock } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createFakeLog, type FakeLog, origin, toEntry } from '../../test/monitor/log/log.ts'
+import { createFakeLog, type FakeLog, logReceipt, origin, toEntry } from '../../test/monitor/log/log.ts'
 import {
   all,
   boot,
   createLoggedWallet,
   ending,
   history,
+  issueLogged,
   kindsOf,
   later,
   message,
@@ -38,7 +39,7 @@ const list = (...logs: readonly FakeLog[]) =>
         origin: log.name,
         hash,
         key: log.key,
-        size: log.entries.length,
+        size: log.close(),
       }))
       return new Response(JSON.stringify({ logs: listed }))
     },
@@ -48,11 +49,15 @@ describe('two checkpoints of one log', () => {
   async function remember(): Promise<LogsMemory> {
     stack.publish(...all)
     const logs = createLogsMemory()
-    stack.append(...others(300))
+    // With checkpoints of 100 and 260 entries before.
+    for (const size of [100, 260, 304]) {
+      stack.append(...others(size - 1 - stack.log.entries.length))
+      stack.log.close()
+    }
     expect(await stack.monitor({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304 }] })
     return parseMonitorState(new TextEncoder().encode(formatMonitorState(logs)))
   }
-  const toOther = (size: number) => [...history.entries, ...others(size - 4, 'f')]
+  const toOther = (size: number) => [...history.entries, ...others(size - 5, 'f')]
 
   test.each([
     ['of one size', 304],
@@ -104,13 +109,13 @@ describe('two checkpoints of one log', () => {
     const logs = await remember()
     stack.append(...others(300, 'a'))
     stack.log.requests.splice(0)
-    expect(await stack.monitor({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 604, entries: 3 }] })
+    expect(await stack.monitor({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 605, entries: 3 }] })
     const paths = stack.log.requests.map((path) => path.slice(66))
     expect(paths).not.toContain('tile/0/000')
     expect(paths).toContain('tile/0/001')
     expect(paths).toContain('tile/1/000.p/2')
     stack.log.append(signature())
-    expect(kindsOf(await stack.monitor({}, logs))).toEqual(['hidden 604'])
+    expect(kindsOf(await stack.monitor({}, logs))).toEqual(['hidden 605'])
   })
 
   test('of which the state belongs to another log', async () => {
@@ -147,7 +152,7 @@ describe('two checkpoints of one log', () => {
 })
 
 describe('a log that does not show all entries', () => {
-  test.each(['checkpoint', 'tile/0/000.p/4', 'tile/entries/000.p/4'])('withholds %s', async (path) => {
+  test.each(['checkpoint', 'tile/0/000.p/5', 'tile/entries/000.p/5'])('withholds %s', async (path) => {
     stack.publish(...all)
     stack.log.gone.add(path)
     const report = await stack.monitor()
@@ -183,12 +188,23 @@ describe('a log that does not show all entries', () => {
   })
 
   test('withholds the end, which includes a receipt', async () => {
-    stack.publish(...all)
-    stack.serve(history.entries.slice(0, 3))
+    stack.log.close()
+    const next = logReceipt(stack.log, await issueLogged(5, { txMetadata: { nonce: 2 } }))
+    stack.addBlocks(next)
+    stack.publish(...all, next)
+    stack.serve(stack.log.entries.slice(0, 5))
     const report = await stack.monitor()
     expect(report.findings).toMatchObject([
-      { kind: 'log-withholds', detail: 'it shows 3 entries, but a receipt is in a tree of 4' },
+      { kind: 'log-withholds', detail: 'it shows 5 entries, but a receipt is in a tree of 6' },
     ])
+  })
+
+  test('lies if its checkpoint does not end with the root of the table of budgets', async () => {
+    stack.publish(...all)
+    stack.log.isClosing = false
+    const report = await stack.monitor()
+    expect(report.conclusion).toBe('log-lies')
+    expect(report.findings).toMatchObject([{ kind: 'log-lies', origin, detail: expect.stringContaining('table') }])
   })
 
   test('is not listed', async () => {
@@ -252,7 +268,7 @@ describe('a log that does not show all entries', () => {
     const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-stale', origin }] })
     stack.log.append(signature())
-    expect(kindsOf(await stack.monitor())).toEqual(['log-stale', 'unresolved 4'])
+    expect(kindsOf(await stack.monitor())).toEqual(['log-stale', 'unresolved 5'])
   })
 
   test('is not complete if a quorum dates it a day ahead', async () => {
@@ -273,10 +289,10 @@ describe('a log that does not show all entries', () => {
     const logs = createLogsMemory()
     await stack.monitor({}, logs)
     stack.append(...others(300))
-    expect(await stack.monitor({ maxLogEntries: 300 }, logs)).toMatchObject({ conclusion: 'complete' })
+    expect(await stack.monitor({ maxLogEntries: 301 }, logs)).toMatchObject({ conclusion: 'complete' })
     stack.append(...others(301, 'a'))
-    expect((await stack.monitor({ maxLogEntries: 300 }, logs)).findings).toMatchObject([
-      { kind: 'log-unavailable', detail: '301 entries are unread, and one run reads at most 300' },
+    expect((await stack.monitor({ maxLogEntries: 301 }, logs)).findings).toMatchObject([
+      { kind: 'log-unavailable', detail: '302 entries are unread, and one run reads at most 301' },
     ])
   })
 })
@@ -307,7 +323,7 @@ describe('a second log, that no settings name', () => {
     expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', logs })
     moved.append(boot(90))
     stack.append(signature({ leaf: '77'.repeat(32) }))
-    expect(kindsOf(await stack.monitor())).toEqual(['unresolved 5'])
+    expect(kindsOf(await stack.monitor())).toEqual(['unresolved 6'])
   })
 
   test('gives no findings about a missing first log', async () => {

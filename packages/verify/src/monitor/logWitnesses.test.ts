@@ -10,6 +10,7 @@ import {
   origin,
   toEntry,
   toWitnessKey,
+  withTable,
 } from '../../test/monitor/log/log.ts'
 import {
   all,
@@ -47,7 +48,7 @@ describe('witnesses with known addresses', () => {
     stack.network.routes.unshift([url, (asked) => answerAsWitness(asked, { place, logs: [], at: now, ...said })])
   }
   const same = () => createFakeLog(history.entries)
-  const longer = () => createFakeLog([...history.entries, signature()])
+  const longer = () => createFakeLog([...withTable(history.entries), signature()])
 
   test('that know the same size raise nothing, and an unchanged log is not stale', async () => {
     stack.publish(...all)
@@ -71,7 +72,7 @@ describe('witnesses with known addresses', () => {
     const waits: number[] = []
     const wait = async (ms: number) => waits.push(ms) > 0
     const countWaited = () => waits.splice(0).reduce((sum, ms) => sum + ms, 0)
-    const ahead = 'it shows 4 entries, but its witnesses cosigned 5'
+    const ahead = 'it shows 5 entries, but its witnesses cosigned 7'
     beforeEach(() => {
       stack.publish(...all)
       countWaited()
@@ -89,14 +90,14 @@ describe('witnesses with known addresses', () => {
     })
 
     test('raise nothing if the service shows the entries within that minute', async () => {
-      const grown = () => createFakeLog([...history.entries, ...others(1)])
+      const grown = () => createFakeLog([...withTable(history.entries), ...others(1)])
       const change = answer(grown(), grown(), same())
       const logs = createLogsMemory()
       const show = async (ms: number) => {
         if (waits.push(ms) === 3) stack.append(...others(1))
         return true
       }
-      const shown = { conclusion: 'complete', findings: [], logs: [{ size: 5 }] }
+      const shown = { conclusion: 'complete', findings: [], logs: [{ size: 7 }] }
       expect(await stack.monitor(change, logs, { wait: show })).toMatchObject(shown)
       expect(logs.unshown.size).toBe(0)
     })
@@ -187,7 +188,7 @@ describe('witnesses with known addresses', () => {
     stack.publish(...all)
     const report = await stack.monitor(answer(createFakeLog([boot(0), ...others(2)])))
     expect(report.conclusion).toBe('log-lies')
-    expect(report.findings).toMatchObject([{ detail: expect.stringContaining('w1.test cosigned another tree of 3') }])
+    expect(report.findings).toMatchObject([{ detail: expect.stringContaining('w1.test cosigned another tree of 4') }])
   })
 
   describe('that cosigned what the key of the log did not sign', () => {
@@ -203,7 +204,7 @@ describe('witnesses with known addresses', () => {
       const report = await stack.monitor(answer(makeUp(), same(), same()))
       expect(report).toMatchObject({
         conclusion: 'incomplete',
-        logs: [{ size: 4 }],
+        logs: [{ size: 5 }],
         findings: [{ kind: 'witness-contradicts', origin, detail: expect.stringMatching(/^w1\.test: /) }],
       })
     })
@@ -308,7 +309,7 @@ describe('witnesses with known addresses', () => {
       expect(await stack.monitor(withWitnesses(...urls))).toMatchObject({
         conclusion: 'incomplete',
         findings: [
-          { kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('cosigned 2 entries') },
+          { kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('cosigned 3 entries') },
         ],
       })
       // Two others that cosigned nothing don't outvote it.

@@ -48,8 +48,8 @@ describe('an honest log', () => {
     stack.publish(...all)
     const report = await stack.monitor()
     expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2, findings: [] })
-    expect(report.logs).toMatchObject([{ origin, size: 4, entries: 3, proven: 3, dropped: 0 }])
-    expect(describeReport(report).headline).toBe('2 of 2 transactions have a proof; complete up to size 4 and nonce 2.')
+    expect(report.logs).toMatchObject([{ origin, size: 5, entries: 3, proven: 3, dropped: 0 }])
+    expect(describeReport(report).headline).toBe('2 of 2 transactions have a proof; complete up to size 5 and nonce 2.')
     expect(describeReport(report).logs[0]).toContain('3 signatures of this wallet, 3 with a proof')
   })
 
@@ -57,7 +57,7 @@ describe('an honest log', () => {
     stack.publish(...all)
     stack.append(signature(), ...others(1), ending('dropped'), boot(90))
     const report = await stack.monitor()
-    expect(report).toMatchObject({ conclusion: 'complete', logs: [{ size: 8, entries: 4, proven: 3, dropped: 1 }] })
+    expect(report).toMatchObject({ conclusion: 'complete', logs: [{ size: 9, entries: 4, proven: 3, dropped: 1 }] })
   })
 
   test.each([
@@ -98,7 +98,7 @@ describe('an honest log', () => {
 describe('a wallet without an accepted receipt', () => {
   test('leaves a gap, because any signature in the log may be by its key', async () => {
     const report = await stack.monitor({ manifests: stack.withPolicy() })
-    expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ origin, size: 4, entries: undefined }] })
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: [{ origin, size: 5, entries: undefined }] })
     expect(report.findings).toContainEqual({ kind: 'key-unknown', origin, count: 3 })
     expect(describeReport(report).logs.join()).not.toContain('no signature')
   })
@@ -124,7 +124,7 @@ describe('signatures that are not in the log', () => {
     stack.addBlocks(next)
     stack.publish(old, next)
     const report = await stack.monitor()
-    expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2, logs: [{ size: 2, entries: 1 }] })
+    expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2, logs: [{ size: 3, entries: 1 }] })
     expect(report.findings).toEqual([{ kind: 'before-log', count: 1 }])
     expect(describeReport(report).findings).toEqual([
       { severity: 'note', text: '1 signature is from before there was a log.' },
@@ -262,20 +262,20 @@ describe('entries without a receipt', () => {
     stack.log.append(signature())
     const report = await stack.monitor()
     expect(report.conclusion).toBe('hidden')
-    expect(kindsOf(report)).toEqual(['receipt-unavailable', 'hidden 2', 'hidden 4'])
+    expect(kindsOf(report)).toEqual(['receipt-unavailable', 'hidden 2', 'hidden 5'])
   })
 
   test('of a repeated call that were all erased raise nothing (log-v1 §1)', async () => {
     stack.publish(...all)
     stack.append(signature(), signature(), ending('dropped'))
-    const logs = [{ size: 7, entries: 4, proven: 3, dropped: 1 }]
+    const logs = [{ size: 8, entries: 4, proven: 3, dropped: 1 }]
     expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', findings: [], logs })
   })
 
   test('of a repeated call of which one has a receipt raise nothing', async () => {
     stack.publish(...all)
     stack.append(toEntry(second))
-    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', logs: [{ size: 5, entries: 3, proven: 3 }] })
+    expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', logs: [{ size: 6, entries: 3, proven: 3 }] })
   })
 
   test('of two starts of which one erased them raise nothing', async () => {
@@ -335,21 +335,21 @@ describe('a log that lies', () => {
         other.cosignedAtS = stack.log.cosignedAtS
         return other.toNote()
       }),
-      /root of its checkpoint of 4 entries does not match its entries/,
+      /root of its checkpoint of 5 entries does not match its entries/,
     ],
     [
       'a tile that does not match its entries',
-      answering('tile/0/000.p/4', () => new Uint8Array(128)),
+      answering('tile/0/000.p/5', () => new Uint8Array(160)),
       /tile 0 of level 0 does not match its entries/,
     ],
     [
       'a tile that is cut',
-      answering('tile/0/000.p/4', () => new Uint8Array(96)),
+      answering('tile/0/000.p/5', () => new Uint8Array(128)),
       /tile 0 of level 0: the tile has the wrong width/,
     ],
     [
       'a bundle that is cut',
-      answering('tile/entries/000.p/4', () => new Uint8Array(59)),
+      answering('tile/entries/000.p/5', () => new Uint8Array(59)),
       /the bundle 0: malformed tile, the bundle has more entries/,
     ],
     [
@@ -421,7 +421,7 @@ describe('a transaction that was signed again after a database restore', () => {
     stack.publish(...all)
     stack.node.publish(again)
     expect(nameSignature(again.receipt).txHash).toBe(nameSignature(second.receipt).txHash)
-    const logs = [{ size: 5, entries: 4, proven: 4 }]
+    const logs = [{ size: 6, entries: 4, proven: 4 }]
     expect(await stack.monitor()).toMatchObject({ conclusion: 'complete', proven: 2, findings: [], logs })
   })
 

@@ -1,8 +1,9 @@
 import { VerifierError } from '../errors.ts'
 import type { FetchBytes } from '../fetchBytes.ts'
 import { toAnchors } from '../toAnchors.ts'
+import { checkCounts } from './checkCounts.ts'
 import type { CheckReceiptsRequest } from './checkReceipts.ts'
-import type { CheckedSteps, MonitorMemory } from './checkSteps.ts'
+import type { CheckedFacts, CheckedSteps, MonitorMemory } from './checkSteps.ts'
 import type { Finding } from './findings.ts'
 import { checkLogs } from './log/checkLogs.ts'
 import { createLogSource } from './log/createLogSource.ts'
@@ -35,10 +36,12 @@ export async function monitorLogs(
   const { log: base } = request
   if (base === undefined) {
     const detail = await findLog(parameters)
-    return { logs: undefined, findings: detail === undefined ? [] : [{ kind: 'log-not-checked', detail }] }
+    const unchecked: Finding[] = detail === undefined ? [] : [{ kind: 'log-not-checked', detail }]
+    return { logs: undefined, findings: [...unchecked, ...checkAccepted(onChain.receipts)] }
   }
   // All receipts, independent of the list from the service: it can hide a log, but not the settings in receipts that name it.
   const rest = await checkRest()
+  const receipts = [...onChain.receipts, ...rest.receipts]
   const checked = await spendLogTime({ now, logTime }, (isOver) =>
     checkLogs(
       { ...deps, memory },
@@ -49,14 +52,19 @@ export async function monitorLogs(
         headTime,
         graceS,
         mined,
-        receipts: [...onChain.receipts, ...rest.receipts],
+        receipts,
         unread: onChain.unread + rest.unread,
         witnessUrls: listWitnessUrls(request),
         maxEntries: request.maxLogEntries ?? MAX_LOG_ENTRIES,
       },
     ),
   )
-  return { logs: checked?.logs, findings: [...rest.findings, ...(checked?.findings ?? [])] }
+  const findings = [...rest.findings, ...checkAccepted(receipts), ...(checked?.findings ?? [])]
+  return { logs: checked?.logs, findings }
+}
+
+function checkAccepted(receipts: readonly CheckedFacts[]): Finding[] {
+  return checkCounts(receipts.filter(({ isAccepted }) => isAccepted))
 }
 
 /** The addresses from the reader and the manifests. The signatures identify the witness at each. */

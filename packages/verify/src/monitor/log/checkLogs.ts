@@ -245,9 +245,10 @@ function findUnknown(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]
   const isNamed = receipts.some(({ log }) => log !== undefined)
   return [
     ...(logs.length === 0 || isNamed ? [] : [{ kind: 'logs-unknown' } as const]),
-    ...(receipts.length > 0 ? [] : logs).flatMap(({ origin, size, entries }): Finding[] => {
+    ...(receipts.length > 0 ? [] : logs).flatMap(({ origin, size, tables, entries }): Finding[] => {
       const boots = [...entries.values()].filter(({ kind }) => kind === 'boot').length
-      return size === boots ? [] : [{ kind: 'key-unknown', origin, count: size - boots }]
+      const count = size - boots - tables
+      return count === 0 ? [] : [{ kind: 'key-unknown', origin, count }]
     }),
   ]
 }

@@ -29,6 +29,8 @@ export type KnownTree = {
   tiles: readonly Uint8Array[]
   /** Leaf hashes after the full tiles. */
   tail: readonly Uint8Array[]
+  /** How many entries are roots of the table of budgets. */
+  tables: number
 }
 
 /** The state of a log from an earlier run. Only a continuation replaces it. */
@@ -66,11 +68,11 @@ const VERSION = 'countersign-monitor/1'
  */
 export const MAX_STATE_BYTES = 67_108_864
 
-export function countLeaves({ tiles, tail }: KnownTree): number {
+export function countLeaves({ tiles, tail }: Pick<KnownTree, 'tiles' | 'tail'>): number {
   return tiles.length * TILE_WIDTH + tail.length
 }
 
-export function computeKnownRoot({ tiles, tail }: KnownTree): Uint8Array {
+export function computeKnownRoot({ tiles, tail }: Pick<KnownTree, 'tiles' | 'tail'>): Uint8Array {
   const hashes = [...appendLeaves(emptyFrontier, tiles).hashes, ...appendLeaves(emptyFrontier, tail).hashes]
   return computeFrontierRoot({ size: countLeaves({ tiles, tail }), hashes })
 }
@@ -84,17 +86,21 @@ export function listEntries({ entries, ahead }: Pick<KnownLog, 'entries' | 'ahea
 
 /** Formats the state for a file. The hash detects accidental damage. Anyone who can write the file can also write the hash. */
 export function formatMonitorState(memory: LogsMemory): string {
-  const logs = [...memory.known.values()].map(({ origin, note, cosignedAt, keyIds, tiles, tail, entries, ahead }) => ({
-    origin,
-    note,
-    cosignedAt: cosignedAt.toISOString(),
-    keyIds: [...keyIds],
-    tiles: tiles.map(toHex),
-    tail: tail.map(toHex),
-    entries: [...entries].map(([index, entry]) => [index, toHex(encodeLogEntry(entry))]),
-    // Rare, and missing in older states.
-    ...(ahead.size === 0 ? {} : { ahead: [...ahead] }),
-  }))
+  const logs = [...memory.known.values()].map(
+    ({ origin, note, cosignedAt, keyIds, tiles, tail, tables, entries, ahead }) => ({
+      origin,
+      note,
+      cosignedAt: cosignedAt.toISOString(),
+      keyIds: [...keyIds],
+      tiles: tiles.map(toHex),
+      tail: tail.map(toHex),
+      // Missing in states of logs without such entries.
+      ...(tables === 0 ? {} : { tables }),
+      entries: [...entries].map(([index, entry]) => [index, toHex(encodeLogEntry(entry))]),
+      // Rare, and missing in older states.
+      ...(ahead.size === 0 ? {} : { ahead: [...ahead] }),
+    }),
+  )
   return `${JSON.stringify({ version: VERSION, hash: hashLogs(logs), logs })}\n`
 }
 
@@ -120,16 +126,16 @@ export function parseMonitorState(bytes: Uint8Array): LogsMemory {
 
 function readLog(value: unknown): KnownLog {
   const required = ['origin', 'note', 'cosignedAt', 'keyIds', 'tiles', 'tail', 'entries']
-  const members = readMembers(value, { required, optional: ['ahead'] }, malformed)
-  const { origin, note, cosignedAt, keyIds, tiles, tail, entries, ahead = [] } = members
+  const members = readMembers(value, { required, optional: ['ahead', 'tables'] }, malformed)
+  const { origin, note, cosignedAt, keyIds, tiles, tail, tables = 0, entries, ahead = [] } = members
   const isText = typeof origin === 'string' && typeof note === 'string' && typeof cosignedAt === 'string'
-  const isTree = isHexList(tiles, 32) && isHexList(tail, 32)
+  const isTree = isHexList(tiles, 32) && isHexList(tail, 32) && isNatural(tables)
   if (!isText || !isHexList(keyIds, 16) || !isTree || !Array.isArray(entries) || !Array.isArray(ahead)) {
     throw malformed('a member')
   }
   const time = new Date(cosignedAt)
   if (Number.isNaN(time.getTime())) throw malformed('a time')
-  const tree = { tiles: tiles.map(fromHex), tail: tail.map(fromHex) }
+  const tree = { tiles: tiles.map(fromHex), tail: tail.map(fromHex), tables }
   const checkpoint = parseCheckpoint(parseNote(note).text)
   const size = countLeaves(tree)
   const isItsTree = checkpoint.size === size && equalBytes(checkpoint.root, computeKnownRoot(tree))

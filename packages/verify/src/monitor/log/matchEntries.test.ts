@@ -11,6 +11,7 @@ const emptyLog: MatchParameters['logs'][number] = {
   size: 0,
   tiles: [],
   tail: [],
+  tables: 0,
   keyIds: [keyId],
   entries: new Map(),
   cosignedAt: new Date(0),

@@ -58,9 +58,9 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
     isWhole && size === knownSize
       ? known
       : await readContinuation(source, { origin, size, root, known, keyIds: new Set(keyIds), isWhole })
-  const { tiles, tail, entries } = tree
+  const { tiles, tail, tables, entries } = tree
   const ahead = findAhead(entries, { known, seenMs: cosigned.seenMs })
-  return { origin, note, keyIds, tiles, tail, entries, ahead, size, cosignedAt: cosigned.at }
+  return { origin, note, keyIds, tiles, tail, tables, entries, ahead, size, cosignedAt: cosigned.at }
 }
 
 /**
@@ -162,10 +162,11 @@ async function readContinuation(
   const isItsRoot = (tree: ReadTree) => equalBytes(computeKnownRoot(tree), root)
   if (isWhole) {
     const tree = await readTree(source, { origin, size, keyIds, known })
-    if (isItsRoot(tree)) return tree
+    if (isItsRoot(tree)) return withTable(tree, size)
   }
   const tree = await readTree(source, { origin, size, keyIds, known: undefined })
   if (!isItsRoot(tree)) throw lies(`the root of its checkpoint of ${size} entries does not match its entries`)
+  withTable(tree, size)
   if (known === undefined) return tree
   const knownSize = countLeaves(known)
   const roots = await computeRoots(source, { origin, tree, sizes: [knownSize] })
@@ -173,6 +174,12 @@ async function readContinuation(
     throw lies(`it shows two histories: its tree of ${size} entries does not continue that of ${knownSize}`)
   }
   return tree
+}
+
+/** Every checkpoint ends with the root of the table of budgets. Otherwise a start could lose what was counted. */
+function withTable(tree: ReadTree, size: number): ReadTree {
+  if (tree.last === 'table') return tree
+  throw lies(`its checkpoint of ${size} entries does not end with the root of the table of budgets`)
 }
 
 /** The latest time of a Date. A witness can sign a later one. */

@@ -22,21 +22,28 @@ export type ReadTreeParameters = {
   origin: string
   size: number
   /** The known tree. Its entries are not fetched again. */
-  known: Pick<KnownLog, 'tiles' | 'tail' | 'entries'> | undefined
+  known: Pick<KnownLog, 'tiles' | 'tail' | 'tables' | 'entries'> | undefined
   /** The keys whose entries are kept, in addition to boots. */
   keyIds: ReadonlySet<string>
 }
 
-export type ReadTree = KnownTree & { entries: Map<number, LogEntry> }
+export type ReadTree = KnownTree & {
+  entries: Map<number, LogEntry>
+  /** The kind of the last entry. */
+  last: LogEntry['kind'] | undefined
+}
 
 /**
  * All entries of a log up to a size, and their tree, which must match the log's tiles. Throws a `LogFault`. The caller must compare the tree
  * with a checkpoint.
  */
 export async function readTree(source: LogSource, parameters: ReadTreeParameters): Promise<ReadTree> {
-  const { origin, size, known = { tiles: [], tail: [], entries: new Map() }, keyIds } = parameters
+  const { origin, size, known = { tiles: [], tail: [], tables: 0, entries: new Map() }, keyIds } = parameters
   const entries = new Map(known.entries)
   const first = known.tiles.length
+  const knownSize = countLeaves(known)
+  let { tables } = known
+  let last: ReadTree['last']
   const bundles = Array.from({ length: Math.ceil(size / TILE_WIDTH) - first }, (_, at) => first + at)
   const parts = await mapConcurrently(bundles, async (index) => {
     const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH)
@@ -47,14 +54,17 @@ export async function readTree(source: LogSource, parameters: ReadTreeParameters
     assertTile(tile, read.leaves, { level: 0, index })
     if (index === first) assertSame(known.tail, read.leaves, index)
     for (const [at, entry] of read.entries.entries()) {
-      const isKept = entry.kind === 'boot' || ('keyId' in entry && keyIds.has(entry.keyId))
-      if (isKept) entries.set(index * TILE_WIDTH + at, entry)
+      const place = index * TILE_WIDTH + at
+      if (entry.kind === 'table' && place >= knownSize) tables += 1
+      if (place === size - 1) last = entry.kind
+      const isKept = entry.kind === 'boot' || (entry.kind !== 'table' && keyIds.has(entry.keyId))
+      if (isKept) entries.set(place, entry)
     }
     return width === TILE_WIDTH ? { tile: hashTree(read.leaves) } : { tail: read.leaves }
   })
   const tiles = [...known.tiles, ...parts.flatMap(({ tile }) => tile ?? [])]
-  await compareUpperTiles(source, { origin, size, fromSize: countLeaves(known), tiles })
-  return { tiles, tail: parts.at(-1)?.tail ?? [], entries }
+  await compareUpperTiles(source, { origin, size, fromSize: knownSize, tiles })
+  return { tiles, tail: parts.at(-1)?.tail ?? [], tables, entries, last }
 }
 
 /** The roots of smaller trees, by their size. */

@@ -52,12 +52,19 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
     /** Responses that replace the log's; undefined uses the log's. */
     lie: (_path: string): Uint8Array<ArrayBuffer> | string | undefined => undefined,
     requests: [] as string[],
+    /** False for a log whose checkpoints don't end with a table. */
+    isClosing: true,
 
     append(entry: LogEntry): number {
       leaves.push(hashLogEntry(entry))
       return log.entries.push(entry) - 1
     },
-    toNote(size: number = leaves.length, timestampS?: number): string {
+    /** As an enclave before it signs a checkpoint: the last entry is the root of the table of budgets. */
+    close(): number {
+      for (const entry of log.isClosing ? withTable(log.entries).slice(leaves.length) : []) log.append(entry)
+      return leaves.length
+    },
+    toNote(size: number = log.close(), timestampS?: number): string {
       const root = hashTree(leaves.slice(0, size))
       const cosigners = log.cosigners.map((place) => ({
         ...(witnesses[place] as Signer),
@@ -75,7 +82,7 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
     answer(url: URL): Response {
       const path = url.pathname.slice('/log'.length)
       log.requests.push(path)
-      const size = log.entries.length
+      const size = log.close()
       if (path === '') return json({ logs: [{ origin: name, hash: hashOrigin(name), key: log.key, size }] })
       const below = path.slice(2 + 64)
       const body = log.lie(below) ?? (log.gone.has(below) ? undefined : toBody(below))
@@ -99,6 +106,13 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
   }
 
   return log
+}
+
+/** Entries that a checkpoint may cover: the last is the root of an empty table. */
+export function withTable(entries: readonly LogEntry[]): LogEntry[] {
+  const last = entries.at(-1)
+  if (last === undefined || last.kind === 'table') return [...entries]
+  return [...entries, { kind: 'table', rows: 0, root: '00'.repeat(32), timeMs: last.timeMs }]
 }
 
 /** Responds as a witness that has cosigned these logs, at this time. `change` makes it lie. */
