@@ -197,7 +197,12 @@ export function toAddress(route: string, slug: string): string {
     '/auth/{provider}/form': '/auth/google/form',
     '/auth/{provider}/token': '/auth/google/token',
     '/auth/{provider}/callback': '/auth/google/callback',
-    '/vaults/{address}/attest': `/vaults/0x${'11'.repeat(20)}/attest`,
+    ...Object.fromEntries(
+      ['attest', 'sign', 'budget', 'revoke'].map((each) => [
+        `/vaults/{address}/${each}`,
+        `/vaults/0x${'11'.repeat(20)}/${each}`,
+      ]),
+    ),
     '/proof/{slug}': `/proof/${slug}`,
     '/proof/{slug}/events': '/proof/AAAAAAAAAAAAAAAAAAAAAA/events',
     '/ipfs/{cid}': '/ipfs/bafkreigh2akiscaildc',

@@ -41,6 +41,8 @@ export type RouteRule = {
   isPublic?: true
   /** Expected body. A form may come from any origin by navigation, because providers post it. */
   takes?: 'nothing' | 'signing' | 'form'
+  /** The largest body, if it is not the usual one. */
+  maxBytes?: number
   /** The status of success, or the codes with which this path always fails in the trial. */
   success: number | readonly string[]
 }
@@ -74,6 +76,9 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   // The trial's bodies are no valid vault requests, and its address has no vault.
   '/vaults': { ...toCallOf('signing', ['invalid_request']), isReadable: true },
   '/vaults/{address}/attest': toCallOf('nothing', ['vault_not_found']),
+  '/vaults/{address}/sign': { method: 'POST', takes: 'signing', maxBytes: 4_096, success: ['invalid_request'] },
+  '/vaults/{address}/budget': toPrivateRead(['vault_not_found']),
+  '/vaults/{address}/revoke': { method: 'POST', takes: 'signing', maxBytes: 4_096, success: ['invalid_request'] },
   '/sign/digest': toCallOf('signing', 200),
   // The trial's bodies describe transactions.
   '/sign/message': toCallOf('signing', ['invalid_request']),
@@ -134,7 +139,7 @@ export function toExpected({ isReadable, ...rule }: RouteRule, facts: RequestFac
   const isAllowed = rule.method === method || (rule.method === 'GET' && method === 'HEAD')
   if (!isAllowed) return { codes: codes.add('method_not_allowed') }
   if (rule.isPrivate && session !== 'valid') codes.add(session === 'none' ? 'not_authenticated' : 'session_expired')
-  if (rule.takes !== undefined && bodyLength > MAX_BODY_BYTES) codes.add('body_too_large')
+  if (rule.takes !== undefined && bodyLength > (rule.maxBytes ?? MAX_BODY_BYTES)) codes.add('body_too_large')
   if (rule.takes === 'form') {
     if (!isFormType) codes.add('unsupported_media_type')
   } else if (rule.takes !== undefined) {

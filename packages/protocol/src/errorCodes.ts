@@ -192,7 +192,7 @@ export const errorCodes = {
     status: 413,
     retryable: false,
     title: 'The body is too large',
-    advice: 'Send at most 128 KiB.',
+    advice: 'Send at most 128 KiB, or 4 KiB without a session.',
   },
   message_too_large: {
     status: 413,

@@ -34,7 +34,7 @@ export type WebhookData = {
     walletAddress: Hex
     policyHash: string
     kind: Kind
-    code: 'policy_refused' | 'approvals_missing' | 'approval_invalid'
+    code: 'policy_refused' | 'approvals_missing' | 'approval_invalid' | 'budget_exceeded'
   }
   /** Renewing Intel's collateral for a platform failed. When it expires, signing stops. */
   'collateral.lapsing': { fmspc: string; ca: 'processor' | 'platform'; lapsesAt: string }

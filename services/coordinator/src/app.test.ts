@@ -543,7 +543,13 @@ describe('health', () => {
   test('is ready while a quorum of witnesses cosigns, and lists the missing ones', async () => {
     const logService = { missing: [] as string[], isQuorum: true }
     const { request } = createTestApp({
-      deps: { logService: { findMissing: () => logService.missing, isOpen: () => logService.isQuorum } },
+      deps: {
+        logService: {
+          findMissing: () => logService.missing,
+          isOpen: () => logService.isQuorum,
+          findState: async () => undefined,
+        },
+      },
     })
     expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', mode: 'mock' })
     logService.missing = ['witness w3.example']

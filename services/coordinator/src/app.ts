@@ -20,9 +20,11 @@ import { createProofEvents } from './http/proofEvents.ts'
 import { registerProofRoutes } from './http/proofRoutes.ts'
 import { createRequestHandler, type HandleRequest } from './http/requestHandler.ts'
 import { createRouter, type Handlers } from './http/router.ts'
+import { createRuledSign } from './http/ruledSign.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
+import { registerSpendRoutes } from './http/spendRoutes.ts'
 import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
 import type { LogService } from './log/logService.ts'
@@ -77,7 +79,7 @@ export type AppDeps = {
   providers: ReadonlyMap<string, IdentityProvider | DirectProvider>
   sign(job: SignJob): Promise<SignResult>
   /** Present if the enclaves have logs. */
-  logService?: Pick<LogService, 'findMissing' | 'isOpen'>
+  logService?: Pick<LogService, 'findMissing' | 'isOpen' | 'findState'>
   /** Returns a block that this service stores, for the gateway. Undefined: no gateway. */
   getBlock?: GetBlock
   /** The keys that sign webhooks. Undefined until they are known. */
@@ -142,13 +144,10 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   registerWalletRoutes(handlers, shared)
   const chains = { chainIds: allowedChainIds, isChainRequired }
   registerVaultRoutes(handlers, { ...shared, schedule, entropySources, chains })
-  registerSignRoutes(handlers, {
-    ...shared,
-    allowedChainIds,
-    isChainRequired,
-    entropySources,
-    signQuotaPerDay: config.signQuotaPerDay,
-  })
+  const ruledSign = createRuledSign({ ...deps, entropySources, signQuotaPerDay: config.signQuotaPerDay })
+  const signing = { ...shared, ruledSign, allowedChainIds, isChainRequired }
+  registerSignRoutes(handlers, signing)
+  registerSpendRoutes(handlers, signing)
   const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })
   const [firstOrigin] = allowedOrigins
   const pageOrigin = firstOrigin === ownOrigin ? undefined : firstOrigin

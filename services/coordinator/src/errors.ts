@@ -1,4 +1,4 @@
-import { type PolicyRefusal, ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { type PolicyRefusal, type Problem, ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 import { type ErrorCode, errorCodes } from '@countersign/protocol/errorCodes'
 
 export type CoordinatorErrorCode = ErrorCode
@@ -8,14 +8,17 @@ export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
   override name = 'CoordinatorError'
   /** For `policy_refused`: the verdict of each rule. */
   readonly refusal: PolicyRefusal | undefined
+  /** For `budget_exceeded`: the index of the budget, and what it still allows. */
+  readonly exceeded: Pick<Problem, 'budget' | 'left'> | undefined
 
   constructor(
     code: CoordinatorErrorCode,
     message: string,
-    options?: ServiceErrorOptions & { refusal?: PolicyRefusal },
+    options?: ServiceErrorOptions & { refusal?: PolicyRefusal; exceeded?: Pick<Problem, 'budget' | 'left'> },
   ) {
     super(code, message, options)
     this.refusal = options?.refusal
+    this.exceeded = options?.exceeded
   }
 }
 
@@ -31,6 +34,11 @@ export function invalidBody(code: CoordinatorErrorCode, details: string): Coordi
 /** The enclave's response doesn't match the request, or is not proven. */
 export function invalidAnswer(details?: string): CoordinatorError {
   return new CoordinatorError('attestation_invalid', 'the enclave’s answer is invalid', { details })
+}
+
+/** No enclave can count against the budgets of a vault now. */
+export function budgetUnavailable(details: string): CoordinatorError {
+  return new CoordinatorError('budget_unavailable', 'the budgets cannot be used', { details })
 }
 
 /** The enclave derives another key for a vault than is stored. */

@@ -144,7 +144,7 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
-    signLog: logService && createSignLog({ ...logDeps, logService, findSigner: signers.find }),
+    signLog: logService && createSignLog({ ...logDeps, store, logService }),
     log,
     metrics,
     batchLimit: config.batchLimit,

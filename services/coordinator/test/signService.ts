@@ -13,7 +13,6 @@ import { createPlatformReader, createSimulatedCollateralStore } from '../src/sig
 import type { SignJob, SignResult } from '../src/sign/job.ts'
 import { createSignLog } from '../src/sign/signLog.ts'
 import type { Store } from '../src/store/openStore.ts'
-import type { Signer } from '../src/store/signers.ts'
 import { createManualTime } from './manualTime.ts'
 import { createFakeEntropy, createFakeLog, createFakeRandom, createFakeSelfReport, createFakeWitness } from './ports.ts'
 import type { SignedItemV2 } from './signingEnclave.ts'
@@ -133,17 +132,12 @@ export function createSignService(
   const enclave = isLogged ? addLog(signing) : undefined
   /** The store's answers about earlier signatures, in turn. */
   const found: (SignResult | undefined)[] = []
-  const owner = { salt: '', identity: { issuer: '', subject: '', email: null } }
-  const signer = {
-    userId: 'user',
-    grant: 'grant',
-    isBound: false,
-    owner,
-    keyId: '',
-    address: alice.address,
-    walletId: undefined,
+  const finder: Pick<Store, 'findSigned'> = {
+    async findSigned() {
+      const signed = found.shift()
+      return signed === undefined ? [] : [{ walletId: '', digest: null, ...signed }]
+    },
   }
-  const finder = { findSigner: async (): Promise<Signer> => ({ ...signer, signed: found.shift() }) }
   const signLog =
     enclave &&
     createSignLog({
@@ -151,7 +145,7 @@ export function createSignService(
       enclave,
       log,
       schedule: time.schedule,
-      findSigner: () => finder.findSigner(),
+      store: { findSigned: (pairs) => finder.findSigned(pairs) },
     })
   function toDeps(): SignDeps {
     return {

@@ -86,6 +86,9 @@ const ENTROPY_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f
 
 type SignedAs = { signed: Signed; opening?: Opening }
 
+/** The boot of every test enclave. */
+export const TEST_BOOT = hash('sha256', 'boot', 'hex').slice(0, 32)
+
 /** The owner commitment of every test wallet. */
 export const TEST_OWNER = '0e'.repeat(32)
 
@@ -141,7 +144,7 @@ export function createSigningEnclave(deps: {
   wallets: readonly ReturnType<typeof createTestWalletKey>[]
 }): SigningEnclave {
   const simulator = createSimulator({ at: new Date(deps.clock.now()) })
-  const bootId = hash('sha256', 'boot', 'buffer').subarray(0, 16)
+  const bootId = fromHex(TEST_BOOT)
   let sequence = 0
   let previous: Uint8Array = firstPreviousBatchHash()
 
@@ -189,7 +192,7 @@ export function createSigningEnclave(deps: {
         approvals: approvals === undefined ? null : toHex(hashApprovals(approvals)),
         coordinatorKey: deps.coordinatorKey,
         rule: item.vault?.rule ?? null,
-        session: 'cookie',
+        session: item.owner === undefined ? 'cookie' : 'none',
         signedAt,
       },
       subject: signed.subject,

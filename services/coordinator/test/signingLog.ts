@@ -13,7 +13,6 @@ import {
   signNote,
   toVkey,
   type VerifiedSignature,
-  type WitnessPolicy,
 } from '@countersign/log'
 import {
   type AppendedEntries,
@@ -33,9 +32,9 @@ import { CoordinatorError } from '../src/errors.ts'
 import type { LogService } from '../src/log/logService.ts'
 import type { EnclaveTerms } from '../src/sign/enclave/keyEnclave.ts'
 import type { Claim } from '../src/store/logs.ts'
-import type { createSigningEnclave } from './signingEnclave.ts'
+import { type createSigningEnclave, TEST_BOOT } from './signingEnclave.ts'
 
-const ORIGIN = 'log.example/one'
+export const ORIGIN = 'log.example/one'
 const log = createSigner(ORIGIN)
 const witnesses = ['one', 'two', 'three'].map((name) => createSigner(name, 'cosignature-ed25519'))
 /** In the order of the settings. */
@@ -58,6 +57,8 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
     /** Dropped leaves. */
     dropped: [] as string[],
     requests: [] as ReleaseRequest[],
+    /** The boot that each call of `signItems` names. */
+    boots: [] as (string | undefined)[],
     /** Items to reject, by their index in a call. */
     refuse: (_item: SignItem, _policies: readonly string[] | undefined): SignItemError | undefined => undefined,
     /** Changes the response to a call or to a release. */
@@ -75,7 +76,12 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
     release,
   }
 
-  async function signItems(items: readonly SignItem[], policies?: readonly string[]): Promise<LoggedAnswer> {
+  async function signItems(
+    items: readonly SignItem[],
+    policies?: readonly string[],
+    bootId?: string,
+  ): Promise<LoggedAnswer> {
+    fake.boots.push(bootId)
     const refusals = items.map((item) => fake.refuse(item, policies))
     const answer = await enclave.signItems(items.filter((_, index) => refusals[index] === undefined))
     const from = frontier.size
@@ -138,11 +144,17 @@ export function addLog(enclave: ReturnType<typeof createSigningEnclave>) {
   return fake
 }
 
-type Cosign = { origin: string; size: number; needs?: readonly WitnessPolicy[] }
+type Cosign = Parameters<LogService['cosign']>[0]
+
+/** The log of a boot that has signed nothing. */
+const EMPTY = signNote(
+  formatCheckpoint({ origin: ORIGIN, size: 0, root: computeFrontierRoot(emptyFrontier), extensions: [] }),
+  [log],
+)
 
 /** A log service whose witnesses cosign immediately. Several services may share it, like coordinators share a database. */
 export function createFakeLogService() {
-  let newest = ''
+  let newest = EMPTY
   const claims = new Map<string, string>()
   const fake = {
     /** Its calls in order. */
@@ -151,6 +163,8 @@ export function createFakeLogService() {
     recorded: [] as { appended: AppendedEntries; claims: readonly Claim[]; bootId: string }[],
     cosigns: [] as Cosign[],
     givenUp: [] as string[],
+    /** The boots with an open log, by origin. */
+    boots: new Map([[ORIGIN, TEST_BOOT]]),
     /** Runs before each call. May throw, or never end. */
     beforeRecord: async () => {},
     beforeCosign: async (_parameters: Cosign) => {},
@@ -177,6 +191,7 @@ export function createFakeLogService() {
       return { size: parseCheckpoint(parseNote(newest).text).size, note: cosign(newest) }
     },
     findState: async () => undefined,
+    findBoot: (origin) => fake.boots.get(origin),
     async releaseClaims(given) {
       const leaves = given.map(({ leaf }) => leaf)
       fake.calls.push('giveUp')

@@ -10,8 +10,11 @@ export type Problem = AnyProblem & { code: CoordinatorErrorCode }
 function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
   const code = toPublicCode(error)
   const { status, retryable, title } = errorCodes[code]
-  const { details: detail, refusal = undefined } =
-    error instanceof CoordinatorError && code !== 'internal' ? error : { details: undefined }
+  const {
+    details: detail,
+    refusal = undefined,
+    exceeded = undefined,
+  } = error instanceof CoordinatorError && code !== 'internal' ? error : { details: undefined }
   return {
     type: `${publicUrl}/docs/errors#${code}`,
     title,
@@ -19,6 +22,7 @@ function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string
     code,
     ...(detail === undefined ? {} : { detail }),
     ...(refusal && { refusal }),
+    ...exceeded,
     requestId,
     retryable,
   }

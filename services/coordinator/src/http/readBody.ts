@@ -14,14 +14,14 @@ const [QUOTE, BACKSLASH, LIST, OBJECT, COMMA] = [0x22, 0x5c, 0x5b, 0x7b, 0x2c]
 /** Rejects the types that a page can send without a preflight, such as `text/plain` and forms. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;.*)?$/i
 
-type JsonLimits = { maxParts: number }
+type JsonLimits = { maxParts?: number; maxBytes?: number }
 
 /** Parses the body as JSON. Returns undefined for an empty body of any content type. */
 export async function readJsonBody(
   incoming: Incoming,
-  { maxParts }: JsonLimits = { maxParts: MAX_PARTS },
+  { maxParts = MAX_PARTS, maxBytes = MAX_BODY_BYTES }: JsonLimits = {},
 ): Promise<unknown> {
-  const bytes = await readBytes(incoming)
+  const bytes = await readBytes(incoming, maxBytes)
   if (bytes.length === 0) return undefined
   if (!JSON_TYPE.test(getContentType(incoming))) {
     throw new CoordinatorError('unsupported_media_type', 'the body must be JSON')
@@ -60,16 +60,16 @@ function getContentType({ rawHeaders, headers }: Incoming): string {
 const MAX_CHUNKS = 64
 
 /** An attacker controls the body's length, so bytes are counted as they arrive, regardless of `Content-Length`. */
-function readBytes(incoming: Incoming): Promise<Uint8Array> {
+function readBytes(incoming: Incoming, maxBytes = MAX_BODY_BYTES): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) return reject(tooLarge())
+    if (Number(incoming.headers['content-length']) > maxBytes) return reject(tooLarge())
     let chunks: Uint8Array[] = []
     let length = 0
     incoming.on('data', (chunk: Uint8Array) => {
       length += chunk.length
       chunks.push(chunk)
       if (chunks.length > MAX_CHUNKS) chunks = [Buffer.concat(chunks)]
-      if (length <= MAX_BODY_BYTES) return
+      if (length <= maxBytes) return
       incoming.removeAllListeners('data').pause()
       reject(tooLarge())
     })

@@ -1,6 +1,5 @@
 import {
   type AttestAddressResponse,
-  type EntropySetting,
   type Hex,
   hashOwner,
   type OffChainContent,
@@ -11,19 +10,13 @@ import {
   type SignOffChainResponse,
   toEventHash,
   toHex,
-  type WebhookData,
 } from '@countersign/protocol'
 import type { SignerFinder } from '../accounts/session.ts'
 import { findVaultOwner } from '../accounts/vaults.ts'
 import { CoordinatorError, invalidBody, invalidRequest } from '../errors.ts'
-import type { WarnOf } from '../publish/webhook/warner.ts'
 import type { SignContent } from '../sign/contents.ts'
 import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
 import type { SignJob, SignResult } from '../sign/job.ts'
-import { createSignQuota } from '../sign/quota.ts'
-import { createVaultRules } from '../sign/vaultRules.ts'
-import type { Store } from '../store/openStore.ts'
-import type { Clock } from '../system.ts'
 import type { AppContext, RequestContext } from './context.ts'
 import { type CookieRules, readSessionSecret } from './cookies.ts'
 import { type Limiters, limitByUser } from './limiters.ts'
@@ -37,26 +30,19 @@ import {
 } from './parseSigning.ts'
 import { readJsonBody, readOptionalBody } from './readBody.ts'
 import type { Handlers } from './router.ts'
+import type { RuledSign } from './ruledSign.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 type FoundSigner = Awaited<ReturnType<SignerFinder['find']>>
 
 export type SignRoutesDeps = {
-  store: Pick<Store, 'findSignedAt'>
   enclave: Pick<KeyEnclave, 'deriveVault'>
   signers: SignerFinder
-  clock: Clock
-  sign(request: SignJob): Promise<SignResult>
+  ruledSign: RuledSign
   /** Undefined allows all chains. */
   allowedChainIds: readonly number[] | undefined
   /** Whether to reject typed data that names no chain. */
   isChainRequired: boolean
-  /** The entropy sources that this service signs with. */
-  entropySources: readonly EntropySetting[]
-  /** New signatures per user in 24 hours. Undefined: no limit. */
-  signQuotaPerDay: number | undefined
-  /** Sends a webhook when a vault refuses to sign. */
-  warnOf: WarnOf
   cookies: CookieRules
   limiters: Limiters
   getSignedIn: GetSignedIn
@@ -66,9 +52,7 @@ export type SignRoutesDeps = {
 const limits: { readonly [Kind in OffChainKind]?: { maxParts: number } } = { 'typed-data': { maxParts: 16_384 } }
 
 export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): void {
-  const { signers, allowedChainIds, isChainRequired, cookies, limiters, getSignedIn, warnOf } = deps
-  const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
-  const vaultRules = createVaultRules(deps)
+  const { signers, ruledSign, allowedChainIds, isChainRequired, cookies, limiters, getSignedIn } = deps
 
   /** Runs `read` before the session is known. If it fails, a caller without a session gets 401 instead of the error of its body. */
   async function readBeforeSession<Value>(c: RequestContext, read: () => Promise<Value>): Promise<Value> {
@@ -104,19 +88,9 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
     if (policy !== undefined && rule === undefined && content.kind !== 'address') {
       throw invalidRequest('rule is missing: expected the index of the rule that is to allow this')
     }
-    const vault = policy && { vault: { policy, rules: vaultRules.read(policy), rule, approvals } }
+    const vault = policy && { vault: { policy, rules: ruledSign.vaultRules.read(policy), rule, approvals } }
     const request: SignJob = { sid, grant, keyId, walletId, address, ...vault, stamp, content }
-    const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
-    try {
-      vaultRules.assertAllowed(request)
-      return await quota.run({ userId, walletId, digest: repeatDigest, onRefused }, () => deps.sign(request))
-    } catch (error) {
-      if (policy !== undefined && isRefusal(error)) {
-        const { kind } = content
-        await warnOf('vault.refused', { walletAddress: address, policyHash: policy.hash, kind, code: error.code })
-      }
-      throw error
-    }
+    return ruledSign.sign(c, request, { userId, repeatDigest })
   }
 
   async function signPublic(c: RequestContext, signing: Signing): Promise<SignDigestResponse> {
@@ -193,19 +167,7 @@ export function registerSignRoutes(handlers: Handlers, deps: SignRoutesDeps): vo
   handlers.set('POST /vaults/:address/attest', (c) => attest(c, () => parseWallet(c.params.address)))
 }
 
-function toSignature(signature: Hex | null): Hex {
+export function toSignature(signature: Hex | null): Hex {
   if (signature === null) throw new CoordinatorError('internal', 'a signature is missing')
   return signature
-}
-
-type Refusal = CoordinatorError & { code: WebhookData['vault.refused']['code'] }
-
-/** Whether the vault's rules caused the error. */
-function isRefusal(error: unknown): error is Refusal {
-  const codes: readonly string[] = [
-    'policy_refused',
-    'approvals_missing',
-    'approval_invalid',
-  ] satisfies Refusal['code'][]
-  return error instanceof CoordinatorError && codes.includes(error.code)
 }

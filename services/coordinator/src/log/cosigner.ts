@@ -2,6 +2,7 @@ import { isSatisfied, type NoteKey, type WitnessPolicy } from '@countersign/log'
 import { SAMPLE_TOLERANCE_MS, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
+import type { CosignParameters } from '../sign/signLog.ts'
 import type { CosignedNote, LogStore } from '../store/logs.ts'
 import type { Clock, Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
@@ -40,8 +41,6 @@ export type CosignerDeps = {
   onRefused(): void
 }
 
-type CosignParameters = { size: number; needs?: readonly WitnessPolicy[] | undefined }
-
 /** Collects cosignatures for the checkpoints of one log. */
 export type Cosigner = {
   /** Throws `log_unavailable` if it takes too long or the witnesses refuse. */
@@ -69,7 +68,8 @@ type State =
   | { kind: 'pausing'; cancel(): void }
   | { kind: 'stopped'; reason: Error }
 
-type Waiter = CosignParameters & { resolve(note: CosignedNote): void; reject(error: Error): void }
+type Wanted = Omit<CosignParameters, 'maxAgeMs'> & { since: number }
+type Waiter = Wanted & { resolve(note: CosignedNote): void; reject(error: Error): void }
 
 /** Proves that the checkpoint's tree continues the tree of `oldSize`. */
 type Prove = (oldSize: number) => Promise<readonly Uint8Array[]>
@@ -107,11 +107,12 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
 
   function isEnough(
     collection: Collection | undefined,
-    { size, needs = [] }: CosignParameters,
+    { size, needs = [], since = 0 }: Partial<Wanted> & { size: number },
   ): collection is Collection {
     return (
       collection !== undefined &&
       collection.size >= size &&
+      collection.startedAt >= since &&
       [getPolicy(), ...needs].every((policy) => isSatisfied(policy, collection.cosignatures.keys()))
     )
   }
@@ -132,7 +133,8 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     await runExclusively(hash, async () => {
       const written = findOwn() ?? (await readHead())
       if (written === undefined) return
-      const isFresh = latest !== undefined && clock.now() - latest.startedAt < REFRESH_MS
+      const wantedSince = Math.max(clock.now() - REFRESH_MS + 1, ...[...waiters].map(({ since }) => since))
+      const isFresh = latest !== undefined && latest.startedAt >= wantedSince
       const isWanted = [...waiters].some((waiter) => !isEnough(latest, waiter))
       if (!isWanted && isFresh && witnessStatus.findMissing().length === 0) return
       const current = isFresh && latest?.note === written.note ? latest : collect(written.note)
@@ -309,9 +311,10 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   }
 
   return {
-    cosign(parameters) {
+    cosign({ maxAgeMs = Number.POSITIVE_INFINITY, ...parameters }) {
       if (state.kind === 'stopped') return Promise.reject(state.reason)
-      if (isEnough(latest, parameters)) return Promise.resolve(toCosignedNote(latest, getPolicy()))
+      const wanted = { ...parameters, since: Math.max(0, clock.now() - maxAgeMs) }
+      if (isEnough(latest, wanted)) return Promise.resolve(toCosignedNote(latest, getPolicy()))
       return new Promise((resolve, reject) => {
         const end = (run: () => void) => {
           cancel()
@@ -319,7 +322,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
           run()
         }
         const waiter: Waiter = {
-          ...parameters,
+          ...wanted,
           resolve: (note) => end(() => resolve(note)),
           reject: (error) => end(() => reject(error)),
         }

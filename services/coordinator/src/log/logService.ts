@@ -81,6 +81,11 @@ export function createLogService({ enclave, witnesses, witnessTimeoutMs, ...deps
       if (cosignedLog === undefined) throw unavailable('the log is not known')
       return cosignedLog.table.findState(keyId)
     },
+    findBoot(origin) {
+      const isOpen = ({ state }: LogRunner) => state.kind === 'open' && state.cosignedLog.origin === origin
+      const state = runners.find(isOpen)?.state
+      return state?.kind === 'open' ? state.bootId : undefined
+    },
     releaseClaims: (claims) => store.releaseClaims(claims),
     findMissing() {
       const missing = runners.flatMap(({ state }) => {

@@ -13,7 +13,7 @@ import {
   type SignItemResult,
 } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { CoordinatorError, invalidAnswer, toPublicCode } from '../errors.ts'
+import { budgetUnavailable, CoordinatorError, invalidAnswer, toPublicCode } from '../errors.ts'
 import { createGatherer } from '../store/gather.ts'
 import type { Clock } from '../system.ts'
 import type { BatchVerifier, VerifiedBatch } from './checkBatch.ts'
@@ -75,9 +75,9 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
       metrics.observeBatch(jobs.length)
       return signJobs(deps, jobs, progress)
     },
-    // Requests share a job only if caller and approvals are equal: an opening belongs to one caller.
+    // Requests share a job only if caller, rule and approvals are equal: an opening belongs to one caller.
     keyOf: ({ walletId, vault, content }) =>
-      isOffChain(content) ? undefined : `${walletId} ${content.digest} ${JSON.stringify(vault?.approvals)}`,
+      isOffChain(content) ? undefined : JSON.stringify([walletId, content.digest, vault?.rule, vault?.approvals]),
     limit: deps.batchLimit,
     // The enclave rejects a call that is too large. Without this limit, one large request would fail all others in its call.
     weight: { of: countBytes, limit: MAX_CALL_BYTES },
@@ -126,8 +126,34 @@ const PART = 32
  * statement and never releases it.
  */
 export async function signJobs(deps: SignDeps, jobs: readonly SignJob[], progress: SignProgress): Promise<void> {
-  const samples = await deps.entropy.take(jobs.length) // 2
-  await callEnclave(deps, addSamples(deps, jobs, { samples, progress }), progress)
+  const groups = Map.groupBy(jobs, findOrigin)
+  await Promise.all(
+    [...groups.values()].map(async (group) => {
+      try {
+        findWriter(deps, group)
+        const samples = await deps.entropy.take(group.length) // 2
+        await callEnclave(deps, addSamples(deps, group, { samples, progress }), progress)
+      } catch (reason) {
+        for (const job of group) progress.answer(job, failed(reason))
+      }
+    }),
+  )
+}
+
+/** The log that counts a payment from budgets, or a revocation. Other jobs may go to any enclave. */
+function findOrigin({ vault, content }: SignJob): string | undefined {
+  const { rules, rule = -1 } = vault ?? {}
+  const isCounted = content.kind === 'revocation' || rules?.rules[rule]?.kind === 'spend'
+  return isCounted ? rules?.log?.origin : undefined
+}
+
+/** The boot that must sign jobs of the same log. Undefined if any may. Throws `budget_unavailable`. */
+function findWriter({ signLog }: SignDeps, [job]: readonly SignJob[]): string | undefined {
+  const origin = job && findOrigin(job)
+  if (origin === undefined) return undefined
+  const bootId = signLog?.findBoot(origin)
+  if (bootId === undefined) throw budgetUnavailable('the log of the budgets is not open')
+  return bootId
 }
 
 type SampledJob = SignJob<'sample' | 'item'>
@@ -148,14 +174,15 @@ function addSamples(
   return sampled
 }
 
-/** The part of a job that the enclave rejected. The job is sent again with another one. */
-type Refusal = 'policy' | 'sample'
+/** What the enclave rejected or lacked. The job is sent again with it. */
+type Refusal = 'policy' | 'sample' | 'time'
 /** Why a job is sent again. Each reason counts once. */
 type Retry = Refusal | 'release'
 
 /**
  * Calls the enclave, and calls again for jobs that can still be signed: with the text of a policy that the enclave does not know, with a verified
- * sample if it refused the first one, or with another sample if the enclave was gone before the release or its quote failed.
+ * sample if it refused the first one, after it has seen recent cosignatures if it needs their time, or with another sample if the enclave was
+ * gone before the release or its quote failed.
  */
 async function callEnclave(
   deps: SignDeps,
@@ -167,9 +194,9 @@ async function callEnclave(
   const items = jobs.map(({ item }) => item)
   const texts = jobs.flatMap(({ vault }) => vault?.policy.text ?? [])
   const policies = tried.includes('policy') ? [...new Set(texts)] : undefined
-  const { batches, results, ...rest } = await deps.enclave.signItems(items, policies) // 3
+  const { batches, results, ...rest } = await deps.enclave.signItems(items, policies, findWriter(deps, jobs)) // 3
   const call = { coordinatorKey: deps.selfReport.publicKey, beganAt, endedAt: deps.clock.now() }
-  const again: Record<Refusal, SampledJob[]> = { policy: [], sample: [] }
+  const again: Record<Refusal, SampledJob[]> = { policy: [], sample: [], time: [] }
   const signed: EnclaveJob[] = []
   for (const [index, job] of jobs.entries()) {
     const why = findRetry(deps, results[index])
@@ -186,6 +213,7 @@ async function callEnclave(
   await Promise.all([
     finish(deps, rest, signed, { ...progress, tried }),
     ...(['policy', 'sample'] as const).map((why) => callAgain(deps, again[why], progress, { why, tried })),
+    ...groupByNeed(again.time).map((group) => callAgain(deps, group, progress, { why: 'time', tried })),
   ])
 }
 
@@ -198,6 +226,7 @@ async function callAgain(
   if (jobs.length === 0) return
   try {
     let again = jobs
+    if (why === 'time') await renewTime(deps, jobs, progress)
     if (why === 'sample') deps.entropy.refuse?.(jobs.map(({ sample }) => sample))
     if (why !== 'policy') {
       const samples = await (why === 'sample' ? deps.entropy.takeVerified(jobs.length) : deps.entropy.take(jobs.length))
@@ -206,6 +235,19 @@ async function callAgain(
     await callEnclave(deps, again, progress, [...tried, why])
   } catch (reason) {
     for (const job of jobs) progress.answer(job, failed(reason))
+  }
+}
+
+/** Jobs of one policy need the time of its witnesses. Others don't wait for it. */
+async function renewTime(deps: SignDeps, jobs: readonly SignJob[], { onSent }: SignProgress): Promise<void> {
+  const bootId = findWriter(deps, jobs)
+  const [need] = jobs.flatMap((job) => needOf(job) ?? [])
+  if (bootId === undefined || need?.origin === undefined) throw invalidAnswer('budget_time')
+  onSent()
+  try {
+    await deps.signLog?.renewTime({ bootId, origin: need.origin, need })
+  } catch (cause) {
+    throw new CoordinatorError('budget_time', 'the witnesses’ time is unknown', { cause })
   }
 }
 
@@ -298,14 +340,15 @@ type Group = { batch: OpenBatch | SignedBatch; need: WitnessPolicy | undefined; 
 
 /** Groups jobs by batch and by the witnesses that a vault's rules require. Missing witnesses of one vault delay no other vault. */
 function groupJobs(jobs: readonly TimedJob[]): Group[] {
-  const needOf = ({ vault }: SignJob) => vault?.rules.log ?? undefined
   return [...Map.groupBy(jobs, ({ leaf }) => leaf.batch)].flatMap(([batch, ofBatch]) =>
-    [...Map.groupBy(ofBatch, (job) => JSON.stringify(needOf(job))).values()].map((group) => ({
-      batch,
-      need: group[0] && needOf(group[0]),
-      jobs: group,
-    })),
+    groupByNeed(ofBatch).map((group) => ({ batch, need: group[0] && needOf(group[0]), jobs: group })),
   )
+}
+
+const needOf = ({ vault }: SignJob) => vault?.rules.log ?? undefined
+
+function groupByNeed<Job extends SignJob>(jobs: readonly Job[]): Job[][] {
+  return [...Map.groupBy(jobs, (job) => JSON.stringify(needOf(job))).values()]
 }
 
 /** Finishes the jobs that share a quote and, with a log, a cosigned note. One call releases all their statements. */
@@ -417,6 +460,7 @@ const toFailures = (jobs: readonly EnclaveJob[], reason: unknown): Failure[] => 
 function findRetry({ entropy }: SignDeps, result: SignItemResult | Placed | undefined): Refusal | undefined {
   if (result === undefined || !('error' in result)) return undefined
   if (result.error === 'policy_unknown') return 'policy'
+  if (result.error === 'budget_time') return 'time'
   const isRefused = result.error === 'entropy_refused' || result.error === 'entropy_used'
   return isRefused && entropy.refuse !== undefined ? 'sample' : undefined
 }

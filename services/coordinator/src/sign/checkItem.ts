@@ -79,24 +79,29 @@ function assertVersion2(job: SignedJob, result: SignedStatement): CheckedItem {
     statement.witness === hashWitnessFast(item.witness) &&
     statement.policy === (item.vault?.policy ?? null) &&
     statement.rule === (item.vault?.rule ?? null) &&
-    // The grant has the client key, and the enclave rejects a stamp without one.
-    (statement.session === 'cookie') === (item.stamp === undefined) &&
+    isOfAccess(statement.session, item) &&
     statement.approvals === hashGiven(item.vault?.approvals) &&
     statement.coordinatorKey === leaf.call.coordinatorKey
   if (!isAsked) throw somethingElse()
+  // The approvals of off-chain signatures are in the opening and are not stored.
+  const approvals = signed.kind === 'off-chain' ? undefined : item.vault?.approvals
+  const stated = { version: 2 as const, statement, signed, ...(approvals && { approvals }) }
   if (signature === undefined) {
-    // An attested address has no signature that would prove the key belongs to it.
+    // Without a signature, nothing else proves that the key belongs to the address.
     if (toAddress(fromHex(statement.publicKey)) !== address) throw somethingElse()
-    return { stated: { version: 2, statement, signed }, claim: undefined }
+    return { stated, claim: undefined }
   }
   const claim: SignatureClaim = { digest: content.digest, signature, publicKey: statement.publicKey, address }
   if (item.kind === 'transaction' && signed.kind === 'transaction') {
     claim.transaction = { txHash: signed.subject.txHash, txMetadata: item.txMetadata }
   }
-  // The approvals of off-chain signatures are in the opening and are not stored.
-  const approvals = item.kind === 'transaction' ? item.vault?.approvals : undefined
-  const stated = { version: 2 as const, statement, signed, ...(approvals && { approvals }) }
   return { stated, claim, ...(opening && { opening }) }
+}
+
+/** The grant has the client key, and the enclave rejects a stamp without one. */
+function isOfAccess(session: string, { owner, stamp }: SignItem): boolean {
+  if (owner !== undefined || session === 'none') return owner !== undefined && session === 'none'
+  return (session === 'cookie') === (stamp === undefined)
 }
 
 /** The protocol's `hashSubject` with the faster SHA-256. The members are in canonical order and need no escaping. */

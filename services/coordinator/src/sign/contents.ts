@@ -32,11 +32,16 @@ export type SignContent = { digest: Hex } & (
   | OffChainContent
   /** A statement about the wallet's address, and the commitment to its owner. `digest` is the hash of its subject. */
   | { kind: 'address'; owner: string }
+  /** Revokes the key of an agent. `digest` is the hash of its subject, too. */
+  | { kind: 'revocation'; key: string }
 )
 
-type Request = {
-  sid: string
-  grant: string
+/** A session, or for a vault only SHA-256(iss ‖ 0x00 ‖ sub) of its owner, if its rules need no session. */
+export type Access =
+  | { sid: string; grant: string; owner?: undefined }
+  | { owner: string; sid?: undefined; grant?: undefined }
+
+type Request = Access & {
   keyId: string
   vault?: { policy: StoredPolicy; rule?: number | undefined; approvals?: readonly Approval[] | undefined } | undefined
   stamp?: Stamp | undefined
@@ -45,14 +50,15 @@ type Request = {
 
 /** The item to send to the enclave. Statements of version 1 do not support vaults. */
 export function toSignItem(
-  { sid, grant, keyId, vault, stamp, content }: Request,
+  { sid, grant, owner, keyId, vault, stamp, content }: Request,
   { sample, receiptVersion }: { sample: AnyWitness; receiptVersion: 1 | 2 },
 ): SignItem {
   const { rule, approvals } = vault ?? {}
   const use = vault && {
     vault: { policy: vault.policy.hash, ...(rule !== undefined && { rule }), ...(approvals && { approvals }) },
   }
-  const granted = { sid, grant, keyId, ...use, ...(stamp && { stamp }), witness: sample }
+  const access = owner === undefined ? { sid, grant } : { owner }
+  const granted = { ...access, keyId, ...use, ...(stamp && { stamp }), witness: sample }
   switch (content.kind) {
     case 'transaction': {
       const { kind, digest, txMetadata } = content
@@ -62,6 +68,8 @@ export function toSignItem(
       return { kind: content.kind, ...granted, authorization: content.authorization }
     case 'address':
       return { kind: content.kind, ...granted }
+    case 'revocation':
+      return { kind: content.kind, ...granted, key: content.key }
     default:
       return { ...granted, ...pickContent(content) }
   }

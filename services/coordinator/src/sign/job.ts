@@ -18,12 +18,10 @@ import type { Progress } from '../store/gather.ts'
 import type { StoredPolicy } from '../store/vaults.ts'
 import type { VerifiedBatch } from './checkBatch.ts'
 import type { SignatureClaim } from './checkSignatures.ts'
-import type { SignContent } from './contents.ts'
+import type { Access, SignContent } from './contents.ts'
 
-/** One signature that a signed-in user requested. The same object goes from the route to the answer and gains members at each step. */
-export type SignJob<Gained extends keyof Gains = never> = {
-  sid: string
-  grant: string
+/** One requested signature. The same object goes from the route to the answer and gains members at each step. */
+export type SignJob<Gained extends keyof Gains = never> = Access & {
   keyId: string
   walletId: string
   address: Hex

@@ -1,6 +1,7 @@
 import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { decodeLogEntry, encodeLogEntry } from '@countersign/log'
+import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import {
   fromHex,
   hashAuthorization,
@@ -15,15 +16,17 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAgent } from '../../../../packages/policy/test/agentKey.ts'
 import { createFakeRandom } from '../../test/ports.ts'
 import {
   createSigningEnclave,
   type SignedItem,
   type SignedItemV2,
   signTestDigest,
+  TEST_BOOT,
   TEST_OWNER,
 } from '../../test/signingEnclave.ts'
-import { createFakeLogService, unavailable, witnessKeys } from '../../test/signingLog.ts'
+import { createFakeLogService, ORIGIN, unavailable, witnessKeys } from '../../test/signingLog.ts'
 import {
   alice,
   bob,
@@ -34,12 +37,14 @@ import {
   createVaultTransfer,
   NOW,
   type SignService,
+  vaultKey,
 } from '../../test/signService.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { SignDeps } from './batchSigner.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { createCommitter } from './commit.ts'
 import { createSimulatedCollateralStore } from './enclave/collateral/collateralStore.ts'
+import type { SignJob } from './job.ts'
 
 const DAY_MS = 86_400_000
 
@@ -485,7 +490,7 @@ describe('failing parts', () => {
   test('does not call the enclave without entropy', async () => {
     const { sign, entropy, signing, store } = createService()
     entropy.isDown = true
-    await expect(sign(createTransfer(0))).rejects.toMatchObject({ code: 'entropy_unavailable' })
+    expect(await sign(createTransfer(0))).toEqual(['entropy_unavailable'])
     expect([signing.calls, store.writes]).toEqual([0, 0])
   })
 
@@ -549,9 +554,9 @@ describe('failing parts', () => {
   test('stores nothing if the enclave is lost, and the next call signs', async () => {
     const { start, sign, store } = createService()
     const signItems = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'lost'))
-    await expect(start([createTransfer(0)], { enclave: { signItems } }).over).rejects.toMatchObject({
-      code: 'enclave_unavailable',
-    })
+    const { over, outcomes } = start([createTransfer(0)], { enclave: { signItems } })
+    await over
+    expect(outcomes()).toEqual(['enclave_unavailable'])
     expect(store.writes).toBe(0)
     expect(await sign(createTransfer(0))).toEqual(['signed'])
   })
@@ -1018,9 +1023,9 @@ describe('two requests for the same digest', () => {
   test.each([
     ['if none is stored within 3 s', undefined],
     ['where the database does not answer', () => new Promise<never>(() => {})],
-  ])('reports it %s', async (_, findSigner) => {
+  ])('reports it %s', async (_, findSigned) => {
     const service = createLoser()
-    if (findSigner !== undefined) service.finder.findSigner = findSigner
+    if (findSigned !== undefined) service.finder.findSigned = findSigned
     const { over, outcomes } = service.start([createTransfer(0)])
     for (let poll = 0; poll < 60; poll++) {
       await settleDown()
@@ -1035,14 +1040,7 @@ describe('two requests for the same digest', () => {
     const logService = createFakeLogService()
     const first = createLoggedService({ logService })
     const second = createLoggedService({ logService, store: first.store })
-    const { walletId, content } = createTransfer(0)
-    for (const { finder } of [first, second]) {
-      const { findSigner } = finder
-      finder.findSigner = async () => ({
-        ...(await findSigner()),
-        signed: first.store.rows.signed.get(`${walletId}/${content.digest}`),
-      })
-    }
+    for (const { finder } of [first, second]) finder.findSigned = first.store.findSigned
     const runs = [first, second].map(({ start }) => start([createTransfer(0)]))
     await expect
       .poll(() => {
@@ -1054,6 +1052,111 @@ describe('two requests for the same digest', () => {
     expect(first.store.rows.proofs.size).toBe(1)
     expect(first.enclave.asked().length + second.enclave.asked().length).toBe(1)
     for (const { settled } of runs) expect(settled()).toMatchObject([{ value: { slug } }])
+  })
+})
+
+describe('payments from budgets', () => {
+  const agent = createAgent(9)
+  const policyLog = { origin: ORIGIN, witnesses: witnessKeys, quorum: 2 }
+  const jobOf = (job: SignJob, log: typeof policyLog = policyLog) =>
+    ({ ...job, sid: undefined, grant: undefined, owner: '0e'.repeat(32), vault: vaultOf(log) }) as SignJob
+  const vaultOf = (log: typeof policyLog) => {
+    const rule = { kind: 'spend', chainIds: [1], payees: 'any', forms: ['coin'], session: false } as const
+    const rules = createPolicy({
+      version: 1,
+      log,
+      approvers: [agent.approver],
+      budgets: [{ chainId: 1, token: null, limit: '9', periodS: 3_600 }],
+      rules: [{ ...rule, approvals: 1, approvers: [0] }],
+    })
+    const text = Buffer.from(toPolicyBytes(rules)).toString()
+    const policy = { hash: toHex(hashPolicy(rules)), text }
+    return { policy, rules, rule: 0, approvals: [{ approver: 0, expiresMs: 1, signature: '77'.repeat(64) }] }
+  }
+  const createPayment = (nonce: number, log?: typeof policyLog) =>
+    jobOf(createTransfer(nonce, { wallet: vaultKey }), log)
+  const isPayment = ({ owner }: SignItem) => owner !== undefined
+  const error = (code: 'budget_time' | 'budget_unavailable') => ({ error: code }) as const
+
+  test('go to the boot that writes their log, with the owner in place of a session; others to any boot', async () => {
+    const service = createLoggedService()
+    const items: SignItem[] = []
+    service.enclave.refuse = (item) => void items.push(item)
+    expect(await service.sign(createTransfer(0), createPayment(1), createPayment(2))).toEqual(Array(3).fill('signed'))
+    expect(service.enclave.boots).toEqual([undefined, TEST_BOOT])
+    const owner = '0e'.repeat(32)
+    expect(items).toMatchObject([{ grant: 'grant' }, { owner }, { owner }])
+    for (const item of items.slice(1)) for (const name of ['sid', 'grant']) expect(item).not.toHaveProperty(name)
+  })
+
+  test('fail with budget_unavailable and spend no sample while no enclave has their log open; others are signed', async () => {
+    const service = createLoggedService()
+    const elsewhere = { ...policyLog, origin: 'log.example/other' }
+    expect(await service.sign(createPayment(0, elsewhere), createTransfer(1))).toEqual(['budget_unavailable', 'signed'])
+    expect(service.entropy.taken).toBe(1)
+    service.logService.boots.clear()
+    expect(await service.sign(createPayment(2))).toEqual(['budget_unavailable'])
+    expect(service.entropy.taken).toBe(1)
+  })
+
+  test('are sent again once after the enclave has seen recent cosignatures of the policy’s witnesses', async () => {
+    const service = createLoggedService()
+    const seen = () => service.enclave.requests.some(({ leaves = [], checkpoint }) => checkpoint && leaves.length === 0)
+    service.enclave.refuse = (item) => (isPayment(item) && !seen() ? error('budget_time') : undefined)
+    expect(await service.sign(createPayment(0), createTransfer(1))).toEqual(['signed', 'signed'])
+    expect(service.logService.cosigns).toContainEqual({ origin: ORIGIN, size: 0, needs: [policyLog], maxAgeMs: 30_000 })
+    expect(service.enclave.boots).toEqual([TEST_BOOT, undefined, TEST_BOOT])
+  })
+
+  test.each([
+    ['the enclave still lacks the time', async () => {}],
+    [
+      'the witnesses do not cosign',
+      async ({ maxAgeMs }: { maxAgeMs?: number | undefined }) => {
+        if (maxAgeMs !== undefined) throw unavailable()
+      },
+    ],
+  ])('fail with budget_time if %s, and delay no other request', async (_, beforeCosign) => {
+    const service = createLoggedService()
+    service.logService.beforeCosign = beforeCosign
+    service.enclave.refuse = (item) => (isPayment(item) ? error('budget_time') : undefined)
+    expect(await service.sign(createPayment(0), createTransfer(1))).toEqual(['budget_time', 'signed'])
+    expect(service.enclave.boots.filter((bootId) => bootId !== undefined).length).toBeLessThanOrEqual(2)
+    expect(leavesOf(service)).toHaveLength(1)
+  })
+
+  test('fail alone if the enclave cannot count them', async () => {
+    const service = createLoggedService()
+    service.enclave.refuse = (item) => (isPayment(item) ? error('budget_unavailable') : undefined)
+    expect(await service.sign(createPayment(0), createTransfer(1))).toEqual(['budget_unavailable', 'signed'])
+  })
+
+  test('a statement that names a session is not accepted for a request without one, or the other way', async () => {
+    for (const [job, session] of [
+      [createPayment(0), 'cookie'],
+      [createTransfer(1), 'none'],
+    ] as const) {
+      const service = createLoggedService()
+      service.signing.stateV2 = (signed) => ({ ...signed, statement: { ...signed.statement, session } })
+      expect(await service.sign(job)).toEqual(['attestation_invalid'])
+    }
+  })
+
+  test('a revocation goes there too, and is stored with its approvals', async () => {
+    const service = createLoggedService()
+    const { vault, ...job } = createPayment(0)
+    const { rule: _, ...use } = vault ?? vaultOf(policyLog)
+    const key = agent.approver.publicKey
+    const subject = { address: vaultKey.address, policy: use.policy.hash, key }
+    const digest = toEventHash({ kind: 'revocation', subject })
+    const revocation = { ...job, vault: use, content: { kind: 'revocation', key, digest } } as SignJob
+    expect(await service.sign(revocation)).toEqual(['signed'])
+    expect(service.enclave.boots).toEqual([TEST_BOOT])
+    const [stored] = service.inserted[0]?.signings ?? []
+    expect(stored).toMatchObject({ signed: { kind: 'revocation', subject }, approvals: use.approvals })
+    expect([...service.store.rows.signed.values()]).toMatchObject([{ digest, signature: null }])
+    service.logService.boots.clear()
+    expect(await service.sign(revocation)).toEqual(['budget_unavailable'])
   })
 })
 

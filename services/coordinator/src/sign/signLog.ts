@@ -12,7 +12,7 @@ import type { Log } from '@countersign/service'
 import { CoordinatorError, invalidAnswer } from '../errors.ts'
 import { createGatherer, type Progress } from '../store/gather.ts'
 import type { Claim, CosignedNote } from '../store/logs.ts'
-import type { Signer, SignerQuery } from '../store/signers.ts'
+import type { Store } from '../store/openStore.ts'
 import type { Schedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import type { EnclaveTerms, KeyEnclave } from './enclave/keyEnclave.ts'
@@ -23,6 +23,12 @@ type LeafJob = SignJob<'leaf'>
 type TimedJob = SignJob<'leaf' | 'time' | 'log'>
 
 export type Failure = { job: LeafJob; reason: unknown }
+
+export type CosignParameters = {
+  size: number
+  needs?: readonly WitnessPolicy[] | undefined
+  maxAgeMs?: number | undefined
+}
 
 /** Writes the logs of enclaves and collects cosignatures for them. */
 export type LogRecorder = {
@@ -36,14 +42,15 @@ export type LogRecorder = {
   ): Promise<{ lost: ReadonlySet<string> }>
   /**
    * Returns a note that covers `size` entries. It has the log's signature and cosignatures of a quorum of the settings' witnesses, in the
-   * order of the settings. It also satisfies the witness policies in `needs`. Throws `log_unavailable` when it takes too long.
+   * order of the settings. It also satisfies the witness policies in `needs`, and its cosignatures are at most `maxAgeMs` old. Throws
+   * `log_unavailable` when it takes too long.
    */
-  cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
+  cosign(parameters: { origin: string } & CosignParameters): Promise<CosignedNote>
+  /** The boot that has this log open. Undefined while there is none. */
+  findBoot(origin: string): string | undefined
   /** Releases the claims of dropped statements. */
   releaseClaims(claims: readonly Claim[]): Promise<void>
 }
-
-type FindSigner = (parameters: Omit<SignerQuery, 'sidHash'> & { sid: string }) => Promise<Signer>
 
 export type SignLog = ReturnType<typeof createSignLog>
 export type LogStep = ReturnType<SignLog['begin']>
@@ -58,6 +65,9 @@ const SLOT_MS = 2_000
 const POLL_MS = 50
 const PATIENCE_MS = 3_000
 
+/** Of the witnesses' time for budgets. The enclave accepts 60 s. */
+const MAX_TIME_AGE_MS = 30_000
+
 const ACKNOWLEDGE_MS = 500
 /** By then the enclave has logged the statement as unacknowledged. */
 const FORGET_MS = 60_000
@@ -71,11 +81,11 @@ const MAX_TOGETHER_BYTES = 2_000_000
 export function createSignLog(deps: {
   logService: LogRecorder
   enclave: Pick<KeyEnclave, 'release' | 'avoid'>
-  findSigner: FindSigner
+  store: Pick<Store, 'findSigned'>
   schedule: Schedule
   log: Pick<Log, 'warn'>
 }) {
-  const { logService, enclave, findSigner, schedule, log } = deps
+  const { logService, enclave, store, schedule, log } = deps
   const releases = createReleases(deps)
 
   async function releaseClaims(bootId: string, jobs: readonly LeafJob[]): Promise<void> {
@@ -166,12 +176,12 @@ export function createSignLog(deps: {
     }
   }
 
-  async function findWinner({ sid, content: { digest }, vault, address }: SignJob) {
+  async function findWinner({ walletId, content: { digest } }: SignJob) {
     const limit = createLimit(schedule, PATIENCE_MS)
     try {
       for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
-        const { signed } = await limit.hold(findSigner({ sid, digest, wallet: vault && address }))
-        if (signed !== undefined) return signed
+        const [signed] = await limit.hold(store.findSigned([{ walletId, digest }]))
+        if (signed !== undefined) return { signature: signed.signature, slug: signed.slug }
         await new Promise<void>((resolve) => schedule(resolve, POLL_MS))
       }
       throw logUnavailable('another request is signing the same digest')
@@ -180,7 +190,16 @@ export function createSignLog(deps: {
     }
   }
 
-  return { begin, stop: releases.stop }
+  return {
+    begin,
+    findBoot: logService.findBoot,
+    /** Shows the boot recent cosignatures of these witnesses, from which it takes the time for budgets. */
+    async renewTime({ bootId, origin, need }: { bootId: string; origin: string; need: WitnessPolicy }) {
+      const { note } = await logService.cosign({ origin, size: 0, needs: [need], maxAgeMs: MAX_TIME_AGE_MS })
+      await enclave.release({ bootId, ...toCosigned(note) })
+    },
+    stop: releases.stop,
+  }
 }
 
 /** For an entry in hex (`spec/log-v1.md`): the kind byte of a signature, and the offset of the time, where key id and leaf end. */

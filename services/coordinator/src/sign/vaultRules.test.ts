@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { createFakeClock } from '../../test/ports.ts'
 import { createVaultRules } from './vaultRules.ts'
 
+const address = `0x${'5a'.repeat(20)}` as const
 const NOW = Date.parse('2026-06-15T12:00:00.000Z')
 const payment = {
   kind: 'transaction',
@@ -38,7 +39,7 @@ describe('rules checked before a sample is used', () => {
       const txMetadata = createTx(nonce)
       const content = { kind: 'transaction', digest: toDigest(txMetadata), txMetadata } as const
       const policy = { hash: toHex(hashPolicy(scheduled)), text }
-      by.assertAllowed({ vault: { policy, rules: by.read(policy) }, content })
+      by.assertAllowed({ address, vault: { policy, rules: by.read(policy) }, content })
     }
 
   test('checks a schedule with the latest possible sample', () => {
@@ -61,9 +62,9 @@ describe('rules checked before a sample is used', () => {
 
   test('without a vault, and for an address, there are no rules', () => {
     const content = { kind: 'address', digest: `0x${'00'.repeat(32)}`, owner: '' } as const
-    expect(() => rules.assertAllowed({ content })).not.toThrow()
+    expect(() => rules.assertAllowed({ address, content })).not.toThrow()
     const vault = { policy: { hash: toHex(hashPolicy(scheduled)), text }, rules: scheduled }
-    expect(() => rules.assertAllowed({ content, vault })).not.toThrow()
+    expect(() => rules.assertAllowed({ address, content, vault })).not.toThrow()
   })
 
   test('parses a policy once for all requests of its vault', () => {

@@ -1,19 +1,24 @@
 import {
   canTellTime,
+  checkApprovals,
   checkPolicy,
   describeRefusal,
   type Policy,
   type PolicyRequest,
   parsePolicy,
   type TimedSample,
+  verifyEs256,
 } from '@countersign/policy'
 import {
+  type ApprovalKind,
   type EntropySetting,
+  fromHex,
   isOffChain,
   type PolicyRefusal,
   pickContent,
   SAMPLE_TOLERANCE_MS,
   type SignItemError,
+  verifyEd25519,
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { StoredPolicy } from '../store/vaults.ts'
@@ -31,7 +36,7 @@ type VaultRulesDeps = {
 
 /**
  * Evaluates the rules of vaults before a sample is spent. This only saves costs: the enclave evaluates them again with the sample that gives
- * the time, and verifies the approvals.
+ * the time, and verifies the approvals. Without a session, approvals are verified here too, because anyone can send them.
  */
 export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
   const known = new Map<string, Policy>()
@@ -46,14 +51,24 @@ export function createVaultRules({ clock, entropySources }: VaultRulesDeps) {
       return policy
     },
     /** Throws `policy_refused` or `approvals_missing` if a vault's rules can't allow the signing. */
-    assertAllowed({ vault, content }: Pick<SignJob, 'vault' | 'content'>) {
-      if (vault === undefined || content.kind === 'address') return
+    assertAllowed({ vault, content, address }: Pick<SignJob, 'vault' | 'content' | 'address'>) {
+      if (vault === undefined || content.kind === 'address' || content.kind === 'revocation') return
       const { rules: policy } = vault
-      const request = toPolicyRequest(content, toLatestSample(policy, entropySources, clock.now()))
-      const verdict = checkPolicy(policy, request, vault.rule)
+      const nowMs = clock.now()
+      const request = toPolicyRequest(content, toLatestSample(policy, entropySources, nowMs))
+      const verdict = checkPolicy(policy, request, vault.rule, { vaultAddress: address, nowMs })
       if (!verdict.allowed) throw policyRefused(policy, verdict)
       const missing = verdict.approvals - (vault.approvals?.length ?? 0)
       if (missing > 0) throw approvalsMissing(missing)
+    },
+    /** Whether these approvals are valid and enough. */
+    isApproved(
+      { vault, address: vaultAddress }: Pick<SignJob, 'address'> & { vault: NonNullable<SignJob['vault']> },
+      approved: { rule: number; kind: ApprovalKind; digest: Uint8Array; required: number },
+    ): boolean {
+      const parameters = { ...approved, policy: vault.rules, policyHash: fromHex(vault.policy.hash), vaultAddress }
+      const given = { approvals: vault.approvals ?? [], nowMs: clock.now() }
+      return checkApprovals({ verifyEs256, verifyEd25519 }, { ...parameters, ...given }).valid
     },
   }
 }
@@ -99,9 +114,9 @@ const codes: Record<SignItemError['error'], CoordinatorErrorCode> = {
   policy_refused: 'policy_refused',
   approvals_missing: 'approvals_missing',
   approval_invalid: 'approval_invalid',
-  budget_time: 'log_unavailable',
-  budget_unavailable: 'log_unavailable',
-  budget_exceeded: 'policy_refused',
+  budget_exceeded: 'budget_exceeded',
+  budget_time: 'budget_time',
+  budget_unavailable: 'budget_unavailable',
 }
 
 export function toItemError(result: SignItemError, { vault }: Pick<SignJob, 'vault'>): CoordinatorError {
@@ -109,6 +124,7 @@ export function toItemError(result: SignItemError, { vault }: Pick<SignJob, 'vau
     return isOnlyEarly(result.details) ? sampleTooEarly() : policyRefused(vault.rules, result.details)
   }
   if (result.error === 'approvals_missing') return approvalsMissing(result.missing)
+  if (result.error === 'budget_exceeded') return budgetExceeded(result)
   const details = result.error === 'approval_invalid' ? `approvals[${result.index}]: ${result.reason}` : result.error
   return new CoordinatorError(codes[result.error], 'the enclave refused to sign', { details })
 }
@@ -130,6 +146,14 @@ function policyRefused(policy: Policy, { reasons, rules, nearest }: PolicyRefusa
   const refusal = { reasons, rules, nearest }
   const details = describeRefusal(policy, { allowed: false, ...refusal }).join(' ')
   return new CoordinatorError('policy_refused', 'the rules of the vault do not allow this', { details, refusal })
+}
+
+function budgetExceeded({ budget, left }: { budget: number; left: string }): CoordinatorError {
+  const details = `budgets[${budget}] allows ${left} more`
+  return new CoordinatorError('budget_exceeded', 'the budget does not allow this', {
+    details,
+    exceeded: { budget, left },
+  })
 }
 
 function approvalsMissing(missing: number): CoordinatorError {

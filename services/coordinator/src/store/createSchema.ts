@@ -93,7 +93,8 @@ const statements = [
   )`,
   `create unique index wallets_own on wallets (user_id) where policy_hash is null`,
   `create unique index wallets_vaults on wallets (user_id, policy_hash) where policy_hash is not null`,
-  `create unique index wallets_addresses on wallets (user_id, address)`,
+  // The address comes first: callers without a session know no user.
+  `create unique index wallets_addresses on wallets (address, user_id)`,
 
   `create table entropy_samples (
     entropy_hash bytea primary key check (length(entropy_hash) = 32),
@@ -295,6 +296,7 @@ const statements = [
       case kind
         when 'off-chain' then num_nonnulls(digest, signature, data) = 0 and chain_id = 0
         when 'address' then digest is not null and digest = tx_hash and num_nonnulls(signature, data) = 0 and chain_id = 0
+        when 'revocation' then digest is not null and digest = tx_hash and num_nonnulls(signature, data) = 0 and chain_id = 0
         when 'authorization' then num_nulls(digest, signature) = 0 and data is null and chain_id > 0
         when 'transaction' then num_nulls(digest, signature, data) = 0 and chain_id > 0
         else false

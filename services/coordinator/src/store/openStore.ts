@@ -13,11 +13,11 @@ import { createPublicationStore } from './publications.ts'
 import { createRetentionStore } from './retention.ts'
 import { createSession, deleteSession, deleteSessions, findSession, listSessions } from './sessions.ts'
 import { findSigners } from './signers.ts'
-import { createPartitions, findSignedAt, insertSignings } from './signings.ts'
+import { createPartitions, findSigned, findSignedAt, insertSignings } from './signings.ts'
 import { enqueueMissing } from './sweep.ts'
 import type { Tables } from './tables.ts'
 import { upsertUser } from './users.ts'
-import { createVault, findVault, listVaults } from './vaults.ts'
+import { createVault, findVault, findVaultAt, listVaults } from './vaults.ts'
 import { createWallet, findWallet } from './wallets.ts'
 import { countWebhooks, createWebhookEvents, createWebhookStore } from './webhooks.ts'
 
@@ -44,7 +44,16 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
       deleteSession,
       deleteSessions,
     }),
-    ...bind(db, { findWallet, createWallet, findVault, listVaults, findSigners, findSignedAt }),
+    ...bind(db, {
+      findWallet,
+      createWallet,
+      findVault,
+      findVaultAt,
+      listVaults,
+      findSigners,
+      findSigned,
+      findSignedAt,
+    }),
     ...bind(db, { findProof, findProofStates, listTransactions, ping }),
     ...bind({ db, jobs }, { createVault }),
     ...bind({ db, jobs, sharedRecords: createSharedRecords(db) }, { insertSignings }),

@@ -1,3 +1,4 @@
+import { hash as computeHash } from 'node:crypto'
 import { type Hex, toHex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError, vaultKeyChanged } from '../errors.ts'
@@ -20,11 +21,10 @@ export type Vault = {
   isPinned: boolean
 }
 
-function selectVaults(db: Kysely<Tables>, userId: string) {
+function selectVaults(db: Kysely<Tables>) {
   return db
     .selectFrom('wallets as w')
     .innerJoin('policies as r', 'r.hash', 'w.policy_hash')
-    .where('w.user_id', '=', userId)
     .select(['w.id', 'w.user_id', 'w.address', 'w.kms_key_id', 'w.created_at', 'r.hash', 'r.bytes', 'r.pinned_at'])
 }
 
@@ -32,7 +32,8 @@ type VaultRow = Awaited<ReturnType<ReturnType<typeof selectVaults>['executeTakeF
 
 /** Lists shown vaults, oldest first. */
 export async function listVaults(db: Kysely<Tables>, userId: string): Promise<Vault[]> {
-  const rows = await selectVaults(db, userId)
+  const rows = await selectVaults(db)
+    .where('w.user_id', '=', userId)
     .where('r.pinned_at', 'is not', null)
     .orderBy('w.created_at')
     .orderBy('w.id')
@@ -46,8 +47,22 @@ export async function findVault(
   db: Kysely<Tables>,
   { userId, policyHash }: FindVaultParameters,
 ): Promise<Vault | undefined> {
-  const row = await selectVaults(db, userId).where('w.policy_hash', '=', toBytes(policyHash)).executeTakeFirst()
+  const row = await selectVaults(db)
+    .where('w.user_id', '=', userId)
+    .where('w.policy_hash', '=', toBytes(policyHash))
+    .executeTakeFirst()
   return row && toVault(row)
+}
+
+/** Finds a shown vault for a caller without a session. `owner` is SHA-256(iss ‖ 0x00 ‖ sub), as the enclave names its owner. */
+export async function findVaultAt(db: Kysely<Tables>, address: Hex): Promise<(Vault & { owner: string }) | undefined> {
+  const row = await selectVaults(db)
+    .innerJoin('users as u', 'u.id', 'w.user_id')
+    .select(['u.issuer', 'u.subject'])
+    .where('w.address', '=', toBytes(address))
+    .where('r.pinned_at', 'is not', null)
+    .executeTakeFirst()
+  return row && { ...toVault(row), owner: computeHash('sha256', `${row.issuer}\0${row.subject}`, 'hex') }
 }
 
 export type CreateVaultParameters = {

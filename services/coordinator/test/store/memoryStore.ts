@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import {
   fromHex,
   hashEntropy,
@@ -143,6 +143,13 @@ export function createMemoryStore() {
       read()
       return [...rows.vaults.values()].find((vault) => vault.userId === userId && vault.policy.hash === policyHash)
     },
+    async findVaultAt(address) {
+      read()
+      const vault = rows.vaults.get(address)
+      const user = [...rows.users.values()].find(({ id }) => id === vault?.userId)
+      if (vault === undefined || user === undefined || !vault.isPinned) return undefined
+      return { ...vault, owner: hash('sha256', `${user.issuer}\0${user.subject}`, 'hex') }
+    },
     async listVaults(userId) {
       read()
       return [...rows.vaults.values()].filter((vault) => vault.userId === userId && vault.isPinned)
@@ -220,6 +227,10 @@ export function createMemoryStore() {
       })
     },
 
+    async findSigned(pairs) {
+      read()
+      return pairs.flatMap(({ walletId, digest }) => rows.signed.get(`${walletId}/${digest}`) ?? [])
+    },
     async findSignedAt({ userId, position }) {
       read()
       const isOwn = isOfUser(userId)

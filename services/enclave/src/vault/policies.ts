@@ -38,11 +38,10 @@ export function createPolicies({
 }
 
 /**
- * Whether this enclave can do what a policy requires. If its witnesses aren't asked here, none of its signatures would be released. Payments
- * are not counted yet, so every vault with budgets is refused, under its other rules too.
+ * Whether this enclave can do what a policy requires. If its witnesses aren't asked here, none of its signatures would be released. Rules that
+ * count payments need more, which is checked when they are used.
  */
-export function isSupported({ budgets, log }: Policy, setting: LogSetting | null): boolean {
-  if (budgets !== undefined) return false
+export function isSupported({ log }: Policy, setting: LogSetting | null): boolean {
   return log === null || isSatisfied(log, setting?.witnesses ?? [])
 }
 

@@ -206,9 +206,13 @@ test('derives no vault', async () => {
   const [one = '', two = ''] = full.log?.witnesses ?? []
   expect(await codeOf(startEnclave({ log: log([one]) }).derive(toText(full)))).toBe('policy_not_supported')
   expect(await startEnclave({ log: log([one, two]) }).derive(toText(full))).toHaveProperty('address')
-  // Payments are not counted yet.
-  const counting = startEnclave({ log: log(budgeted.log?.witnesses ?? []) })
-  expect(await codeOf(counting.derive(toText(budgeted)))).toBe('policy_not_supported')
+  // A budget needs its own log, and all its witnesses, even if fewer are its quorum.
+  const { origin = '', witnesses: named = [] } = budgeted.log ?? {}
+  const tryCounting = (setting: Partial<LogSetting>) =>
+    codeOf(startEnclave({ log: { ...log(named), origins: [origin], ...setting } }).derive(toText(budgeted)))
+  expect(await tryCounting({})).toBe('derived')
+  expect(await tryCounting({ origins: ['log.example/a'] })).toBe('policy_not_supported')
+  expect(await tryCounting({ witnesses: named.slice(1) })).toBe('policy_not_supported')
   expect(await codeOf(derive(toText(scheduled)))).toBe('policy_not_supported')
   // Its rules are only for the first chain.
   expect(await codeOf(startEnclave({ chainIds: [11155111] }).derive(text))).toBe('policy_not_supported')

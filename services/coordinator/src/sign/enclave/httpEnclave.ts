@@ -5,7 +5,7 @@ import {
   type SignItemError,
   vaultResponse,
 } from '@countersign/protocol'
-import { CoordinatorError, type CoordinatorErrorCode } from '../../errors.ts'
+import { budgetUnavailable, CoordinatorError, type CoordinatorErrorCode } from '../../errors.ts'
 import { toReason } from '../../toReason.ts'
 import {
   createEnclaveEndpoint,
@@ -46,8 +46,9 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   let isStopped = false
 
   /** Asks the enclave whose quote is expected first. If it fails or times out, asks the others too. */
-  async function ask<Result>({ path, items = 0, isUnusable, onAnswer, at: askOne }: Question<Result>): Promise<Result> {
-    const order = loads.order()
+  async function ask<Result>(question: Question<Result>): Promise<Result> {
+    const { path, items = 0, isUnusable, onAnswer, at: askOne, only } = question
+    const order = only === undefined ? loads.order() : [only]
     const silent = new Set<number>()
     let staleCollateral: CoordinatorError | undefined
     let unusable: { result: Result } | undefined
@@ -143,10 +144,13 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         throw toSharedError(error) ?? error
       }),
 
-    signItems: (items, policies) =>
-      ask({
+    async signItems(items, policies, bootId) {
+      const only = bootId === undefined ? undefined : findBoot(bootId)
+      if (only === -1) throw budgetUnavailable('the enclave that counts has restarted')
+      return ask({
         path: enclavePaths.sign,
         items: items.length,
+        only,
         isUnusable: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
         onAnswer: (answer, { index, beganAt }) => loads.observe(index, beganAt, answer),
         at: (endpoint) =>
@@ -164,7 +168,8 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
               return { ...response, config, settings, ...(logs && { logs }) }
             },
           }),
-      }),
+      })
+    },
 
     countSlots: loads.countSlots,
 
@@ -204,6 +209,8 @@ type Question<Result> = {
   path: string
   /** How many items wait for a quote. */
   items?: number
+  /** The index of the endpoint to ask, and no other. */
+  only?: number | undefined
   at(endpoint: EnclaveEndpoint): Promise<Result>
   /** Also called for answers that come too late. */
   onAnswer?(result: Result, call: { index: number; beganAt: number }): void

@@ -33,11 +33,12 @@ export type KeyEnclave = {
   deriveVault(request: VaultRequest): Promise<VaultResponse>
   /**
    * Configuration and settings are those that the signing enclave has attested. `policies` holds the texts of the policies that items name,
-   * in case the enclave doesn't know them.
+   * in case the enclave doesn't know them. With `bootId`, only that boot may sign; throws `budget_unavailable` if it has ended.
    */
   signItems(
     items: readonly SignItem[],
     policies?: readonly string[],
+    bootId?: string,
   ): Promise<(SignItemsResponse | LoggedItemsResponse) & EnclaveTerms>
   /** How many calls of `signItems` may be in flight. */
   countSlots(): number
