@@ -4,7 +4,7 @@
 
 import { hkdfSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { hashTree, tags, toHex } from '@countersign/protocol'
+import { fromHex, hashTree, hashTreeLeaf, tags, toHex } from '@countersign/protocol'
 import {
   appendLeaves,
   computeFrontierRoot,
@@ -106,6 +106,40 @@ function createStatements(checkpoint: string) {
   }
 }
 
+/** `spec/log-v1.md` §5: a state's members, and its bytes. */
+function createState(row: number) {
+  const counters = Array.from({ length: 1 + (row % 3) }, (_, budget) => ({
+    window: budget === 0 ? 20_619 + row : 0,
+    spent: String(BigInt(row) * 10n ** 18n + BigInt(budget)),
+  }))
+  const state = {
+    keyId: short(`vault ${row}`),
+    random: short(`random ${row}`),
+    sequence: row + 1,
+    revoked: row === 2 ? 0x8000_0001 : row,
+  }
+  const bytes = Buffer.alloc(12 + 40 * counters.length)
+  bytes.writeBigUInt64BE(BigInt(state.sequence))
+  bytes.writeUInt32BE(state.revoked, 8)
+  for (const [index, { window, spent }] of counters.entries()) {
+    bytes.writeBigUInt64BE(BigInt(window), 12 + 40 * index)
+    bytes.write(BigInt(spent).toString(16).padStart(64, '0'), 20 + 40 * index, 'hex')
+  }
+  return { ...state, counters, bytes: state.keyId + state.random + toHex(bytes) }
+}
+
+/** The states of a table, and the roots of its first rows, with the path of the last row. */
+function createTable() {
+  const states = Array.from({ length: 6 }, (_, row) => createState(row))
+  const leaves = states.map(({ bytes }) => hashTreeLeaf(fromHex(bytes)))
+  const roots = Array.from({ length: 1 + states.length }, (_, rows) => rows).map((rows) => {
+    const some = leaves.slice(0, rows)
+    const proof = rows === 0 ? [] : createInclusionProof(createLeafReader(some), { index: rows - 1, size: rows })
+    return { rows, root: rows === 0 ? '00'.repeat(32) : toHex(hashTree(some)), path: proof.map(toHex) }
+  })
+  return { states, roots }
+}
+
 /** Every vector, as plain JSON. Ed25519 signatures are deterministic. */
 export function createVectors() {
   const leaves = entries.map(hashLogEntry)
@@ -152,6 +186,7 @@ export function createVectors() {
     proofs: leaves.map((_, index) =>
       formatTlogProof({ index, proof: createInclusionProof(read, { index, size }), checkpoint: cosigned }),
     ),
+    table: createTable(),
     statements: createStatements(checkpoints.at(-1)?.note ?? ''),
   }
 }

@@ -2,6 +2,7 @@ import { createInclusionProof, createLeafReader } from '@countersign/log'
 import { fromHex, hashTree, hashTreeLeaf, toHex } from '@countersign/protocol'
 import { createRandom } from '@countersign/testing'
 import { expect, test } from 'vitest'
+import vectors from '../../log/vectors/log-v1.vectors.json' with { type: 'json' }
 import { createHexTable } from './hexTable.ts'
 
 test('equals a tree that is computed anew, after any changes', () => {
@@ -21,6 +22,16 @@ test('equals a tree that is computed anew, after any changes', () => {
     const index = Math.floor(random() * states.length)
     const path = createInclusionProof(createLeafReader(leaves), { index, size: states.length })
     expect(table.listPath(index)).toEqual(path.map(toHex))
+  }
+})
+
+test('has the roots and paths of the vectors (log-v1 §5)', () => {
+  const { states, roots } = vectors.table
+  const table = createHexTable()
+  for (const { rows, root, path } of roots) {
+    if (rows > 0) table.set(rows - 1, states[rows - 1]?.bytes ?? '')
+    expect([table.size, table.computeRoot()]).toEqual([rows, root])
+    if (rows > 0) expect(table.listPath(rows - 1)).toEqual(path)
   }
 })
 
