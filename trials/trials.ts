@@ -3,6 +3,7 @@ import type { Trial } from './trial.ts'
 /** All trials by the name of their npm command. Each module is loaded when it runs. */
 export const trials: Readonly<Record<string, () => Promise<Trial>>> = {
   bench: async () => (await import('./bench/runBench.ts')).bench,
+  budgets: async () => (await import('./budgets/runBudgets.ts')).budgets,
   cluster: async () => (await import('./cluster/runCluster.ts')).cluster,
   failover: async () => (await import('./failover/runFailover.ts')).failover,
   faults: async () => (await import('./faults/runFaults.ts')).faults,
