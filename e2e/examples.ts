@@ -14,11 +14,18 @@ import { copyExample } from '../scripts/packages/copyExample.ts'
 import { packAll } from '../scripts/packages/packAll.ts'
 import { type Packed, readPublished } from '../scripts/packages/readPublished.ts'
 import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
-import { driveDirect, driveNext, driveNode, driveVite, driveWagmi } from './examples/drive.ts'
+import { driveAgent, driveDirect, driveNext, driveNode, driveVite, driveWagmi } from './examples/drive.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
-const EXAMPLES = { node: driveNode, vite: driveVite, wagmi: driveWagmi, next: driveNext, direct: driveDirect }
+const EXAMPLES = {
+  node: driveNode,
+  vite: driveVite,
+  wagmi: driveWagmi,
+  next: driveNext,
+  direct: driveDirect,
+  agent: driveAgent,
+}
 type Name = keyof typeof EXAMPLES
 
 const USAGE = `usage: npm run examples [-- NAME…]
@@ -80,20 +87,28 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
   try {
     const packages = readPublished(root)
     const packed = await packAll(root, { packages, folder: join(work, 'packed') })
+    const shared = { work, packed, browser }
     const direct = names.filter((name) => name === 'direct')
-    const others = names.filter((name) => name !== 'direct')
-    if (others.length > 0) await testOnStack(others, { isDirect: false, work, packed, browser })
-    if (direct.length > 0) await testOnStack(direct, { isDirect: true, work, packed, browser })
+    const agent = names.filter((name) => name === 'agent')
+    const others = names.filter((name) => name !== 'direct' && name !== 'agent')
+    if (others.length > 0) await testOnStack(others, { ...shared, options: { hasWeb: false } })
+    if (direct.length > 0) await testOnStack(direct, { ...shared, options: { hasWeb: false, isDirect: true } })
+    if (agent.length > 0) await testOnStack(agent, { ...shared, options: { hasLog: true } })
   } finally {
     await browser.close()
     await rm(work, { recursive: true, force: true })
   }
 }
 
-type OnStack = { isDirect: boolean; work: string; packed: readonly Packed[]; browser: Browser }
+type OnStack = {
+  options: Parameters<typeof startDevStack>[0]
+  work: string
+  packed: readonly Packed[]
+  browser: Browser
+}
 
-async function testOnStack(names: readonly Name[], { isDirect, work, packed, browser }: OnStack): Promise<void> {
-  const stack = await startDevStack({ hasWeb: false, isDirect })
+async function testOnStack(names: readonly Name[], { options, work, packed, browser }: OnStack): Promise<void> {
+  const stack = await startDevStack(options)
   try {
     const port = new URL(stack.webUrl).port
     const replaced = {

@@ -9,7 +9,13 @@ import { clearState } from '../dev/state.ts'
  * Starts the services of `npm run dev` on separate ports and with separate state. Without the web app, another one may be served at
  * `webUrl`; built, it is the one that is deployed. `isDirect`: this other one signs in at the identity provider itself.
  */
-export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs = false, isDirect = false } = {}) {
+export async function startDevStack({
+  hasWeb = true,
+  isWebBuilt = false,
+  hasDocs = false,
+  hasLog = false,
+  isDirect = false,
+} = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
   const [web = 0, demo = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(6)
   const ports = { web, demo, coordinator, enclave, oidc, chain }
@@ -22,7 +28,7 @@ export async function startDevStack({ hasWeb = true, isWebBuilt = false, hasDocs
       databaseUrl: undefined,
       quoteLatencyMs: 0,
       hasWeb,
-      hasLog: false,
+      hasLog,
       origins: [],
       directUrl: isDirect ? `http://localhost:${web}/` : undefined,
       isVerbose: true,

@@ -19,7 +19,7 @@ const USAGE = `usage: npm run example -- ${names.join('|')}
 
 Packs the packages, installs them into the example, and starts it. It needs the local stack, in another terminal:
 npm run dev -- --origin http://localhost:3000
-For "direct", it also starts the stack: npm run dev -- --direct http://localhost:3000/
+For "direct" and "agent", it also starts the stack: npm run dev -- --direct http://localhost:3000/ or --log
   --help   says this
 
 Example: npm run example -- vite
@@ -57,20 +57,26 @@ async function start(name: string): Promise<number> {
   return runNpm(example, ['start'])
 }
 
-/** Starts the local stack that accepts only the app of this example. The example ends with it. */
-async function startDirect(): Promise<number> {
+/** Starts the local stack that this example needs. The example ends with it. */
+async function startWithStack(name: string, args: readonly string[]): Promise<number> {
   const main = join(root, 'dev/main.ts')
-  const stack = spawn(process.execPath, ['-C', 'source', main, '--direct', 'http://localhost:3000/'], {
-    stdio: 'inherit',
-  })
+  const stack = spawn(process.execPath, ['-C', 'source', main, ...args], { stdio: 'inherit' })
   const ended = once(stack, 'close')
-  void ended.then(() => process.kill(process.pid, 'SIGTERM'))
-  const code = await start('direct')
+  const endHere = () => process.kill(process.pid, 'SIGTERM')
+  stack.once('close', endHere)
+  const code = await start(name)
+  stack.off('close', endHere)
   stack.kill()
   await ended
   return code
 }
 
+const STACKS: Readonly<Record<string, readonly string[]>> = {
+  agent: ['--log'],
+  direct: ['--direct', 'http://localhost:3000/'],
+}
+
 const [name = '', ...rest] = readArguments({}, USAGE, { takesPositionals: true }).positionals
 if (rest.length > 0 || !names.includes(name)) refuseArguments('Name one example.', USAGE)
-process.exitCode = await (name === 'direct' ? startDirect() : start(name))
+const args = STACKS[name]
+process.exitCode = await (args ? startWithStack(name, args) : start(name))

@@ -11,7 +11,9 @@ const GROUPS: readonly [title: string, lead: string, files: readonly string[]][]
   [
     'Build',
     'Add wallets, vaults and sign-in to your app.',
-    ['sdk', 'vaults', 'webhooks', 'sign-in', 'testing-your-app'].map((name) => `docs/build/${name}.md`),
+    ['sdk', 'vaults', 'agents-and-budgets', 'webhooks', 'sign-in', 'testing-your-app'].map(
+      (name) => `docs/build/${name}.md`,
+    ),
   ],
   [
     'Run',

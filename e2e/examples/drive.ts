@@ -133,6 +133,16 @@ export async function driveNode({ folder, url }: Example): Promise<void> {
   }
 }
 
+export async function driveAgent({ folder, url }: Example): Promise<void> {
+  for (const [version, node] of await findNodes()) {
+    const { code, output } = await run(folder, node, ['dist/main.js'])
+    assert.equal(code, 0, `Node ${version}:\n${output}`)
+    assert.equal(output.match(/^Verified .*: accepted$/gm)?.length, 3, output)
+    assert.ok(output.includes(`Proof       ${url}/proof/`), output)
+    console.log(`agent: paid until the budget ended under Node ${version}`)
+  }
+}
+
 function run(cwd: string, node: string, args: readonly string[]) {
   return new Promise<{ code: unknown; output: string }>((settle) => {
     execFile(node, args, { cwd }, (error, stdout, stderr) =>
