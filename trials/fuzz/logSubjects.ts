@@ -25,6 +25,7 @@ import type { Subject } from './subject.ts'
 /** Input from logs, witnesses and receipts: keys, notes, checkpoints, proofs, tiles and entries. */
 export function createLogSubjects(): Subject[] {
   const entry = { kind: 'signature', keyId: 'ab'.repeat(16), leaf: 'cd'.repeat(32), timeMs: 1_781_524_800_123 } as const
+  const table = { kind: 'table', rows: 2, root: 'ef'.repeat(32), timeMs: entry.timeMs } as const
   const { logKey, setting, prove } = createSimulatedLog(developmentSeed, { size: 300, index: 17 })
   const proof = prove(entry)
   const { checkpoint, proof: path } = parseTlogProof(proof)
@@ -43,7 +44,7 @@ export function createLogSubjects(): Subject[] {
       [toTilePath({ level: 1, index: 1_234, width: 256 }), toBundlePath({ index: 5, width: 9 })],
       parseTilePath,
     ),
-    { name: 'entry of a log', parse: decodeLogEntry, seeds: [encodeLogEntry(entry)] },
+    { name: 'entry of a log', parse: decodeLogEntry, seeds: [encodeLogEntry(entry), encodeLogEntry(table)] },
     { name: 'tile', parse: (bytes) => decodeTile(bytes, 3), seeds: [encodeTile([leaf, leaf, leaf])] },
     {
       name: 'bundle of entries',

@@ -53,6 +53,7 @@ export function checkLog(
 
   for (const { size, root } of rows.checkpoints) {
     if (!isOfTree({ size, root })) fault(`checkpoint of size ${size} doesn't match the tree`)
+    if (size > 0 && entries[size - 1]?.kind !== 'table') fault(`checkpoint of size ${size} doesn't end with a table`)
   }
   const lines = outside.cosigned && new Set(outside.cosigned.flatMap((each) => each.lines.split('\n')))
   for (const { size, note } of rows.notes) {

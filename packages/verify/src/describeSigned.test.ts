@@ -58,6 +58,23 @@ test('describes a payment in one sentence, with the reader’s names and times',
   ])
 })
 
+test('describes the budgets that a payment was counted against, and a revoked agent', async () => {
+  const policyOf = (name: 'transfer' | 'revocation') => goldenVaults[name].vault?.policy
+  const transfer = await issueGoldenV2(goldenVaults.transfer)
+  const { facts } = say({ receipt: transfer.receipt, policy: policyOf('transfer') })
+  expect(facts.filter(({ name }) => /^Budget|^Approved/.test(name))).toEqual([
+    { name: 'Approved by', value: 'agent key 2 of 3' },
+    { name: 'Budget 1', value: '2500000 counted, 4500000 of 10000000 left' },
+    { name: 'Budget 2', value: '2500000 counted, 77500000 of 100000000 left' },
+    { name: 'Budget 3', value: '120000000000000 counted, 880000000000000 of 1000000000000000 left' },
+  ])
+  const { receipt } = await issueGoldenV2(goldenVaults.revocation)
+  const words = say({ receipt, policy: policyOf('revocation') })
+  const key = receipt.kind === 'revocation' && receipt.subject.key
+  expect(words.title).toBe('A revoked agent')
+  expect(words.facts).toContainEqual({ name: 'Agent key', value: key })
+})
+
 test('describes a contract call, and shows the number of an unnamed chain', () => {
   const receipt = {
     ...one.receipt,
