@@ -26,6 +26,8 @@ export type VerifierErrorCode =
   | 'chain_unavailable'
   /** Retry later, or check contract and chain: no event names a receipt for this transaction. */
   | 'event_not_found'
+  /** Don't rely on the amounts: the proof of a vault's budget does not hold. */
+  | 'budget_not_proven'
 
 /** Missing or superfluous input. Each program adds its own hint, such as an option or a form field. */
 export type ReaderNeed = 'contract' | 'service' | 'node' | 'gateway' | 'time' | 'collateral-of-time' | 'one-collateral'

@@ -13,6 +13,7 @@ export {
   toPlatformText,
   WITNESS_FORM,
 } from './anchorTexts.ts'
+export { type CheckedBudget, checkVaultBudget } from './checkVaultBudget.ts'
 export { type Claim, compareClaims, findLies } from './compareClaims.ts'
 export type { Publication } from './createChain.ts'
 export { type ConfigLine, describeConfig, describeSettings } from './describeConfig.ts'
@@ -22,6 +23,7 @@ export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext } fro
 export { type AnchorSource, describeVerdict, type VerdictContext, type VerdictDescription } from './describeVerdict.ts'
 export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
+export { findNewestLog } from './findNewestLog.ts'
 export { orderGateways, parseHttpUrl, toGatewayLink, trimWhiteSpace } from './getBlock.ts'
 export { findApi, getProof } from './getProof.ts'
 export type { GivenFile } from './loadParts.ts'
