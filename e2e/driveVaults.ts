@@ -32,14 +32,12 @@ export type NewVault = {
   limit: string
   /** The text of a passkey from another device. */
   brought?: string
-  /** Other fields by label. */
-  fill?: (page: Page) => Promise<void>
 }
 
 export type MadeVault = { address: string; policy: Policy }
 
 /** Creates a vault from the list of vaults. Uses one passkey of this page and, if given, one from another device. */
-export async function makeVault(page: Page, { template, limit, brought, fill }: NewVault): Promise<MadeVault> {
+export async function makeVault(page: Page, { template, limit, brought }: NewVault): Promise<MadeVault> {
   await page.getByRole('link', { name: 'Vaults', exact: true }).click()
   await page.getByRole('link', { name: 'Create vault' }).click()
   await page.getByRole('radio', { name: template }).click()
@@ -47,7 +45,6 @@ export async function makeVault(page: Page, { template, limit, brought, fill }: 
     .getByLabel(/in ETH$/)
     .first()
     .fill(limit)
-  await fill?.(page)
   await page.getByRole('button', { name: 'Create passkey' }).click()
   await page.getByText('Add a spare passkey').waitFor()
   if (brought !== undefined) {

@@ -55,7 +55,8 @@ const executablePath = await findChromium(process.env, AbortSignal.timeout(300_0
 if (!executablePath) throw new Error('no Chromium found: set CHROMIUM_PATH')
 await mkdir(folder, { recursive: true })
 console.log('Starting the stack …')
-const stack = await startDevStack()
+// Budgets need a log.
+const stack = await startDevStack({ hasLog: true })
 const browser = await startBrowser(executablePath)
 try {
   const first = await (await browser.newContext()).newPage()
@@ -145,10 +146,10 @@ async function shootVaults(page: Page, { vault, show, name }: Shown) {
   await page.getByRole('button', { name: 'Create passkey' }).click()
   await page.getByText('Add a spare passkey').waitFor()
   await shoot(page, name('vault-new'))
-  await page.getByRole('radio', { name: /^Agent with a schedule/ }).click()
+  await page.getByRole('radio', { name: /^An agent with a budget/ }).click()
+  await page.getByRole('button', { name: 'Create agent key' }).click()
+  await page.getByText('Created in this browser.').waitFor()
   await shoot(page, name('vault-agent'))
-  await page.getByLabel('Payments', { exact: true }).fill('10')
-  await page.getByLabel('Second vault', { exact: true }).selectOption(vault)
   await page.getByRole('button', { name: 'Review rules' }).click()
   await page.getByText('These rules can never change.').waitFor()
   await shoot(page, name('vault-rules'))

@@ -28,7 +28,8 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
     if (seen !== undefined) onStatus(slug, seen)
   }, [slug, seen, onStatus])
   const { label, meaning, tone } = proofStatusWords[status]
-  const isElsewhere = kind !== 'off-chain' && kind !== 'address' && chainId !== config.chainId
+  const isOnChain = kind === undefined || kind === 'authorization'
+  const isElsewhere = isOnChain && chainId !== config.chainId
   const signer = transaction.walletAddress ?? from
   const trouble = broadcast === undefined || broadcast === 'included' ? undefined : broadcastWords[broadcast]
   return (

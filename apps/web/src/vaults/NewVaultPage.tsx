@@ -1,9 +1,9 @@
 import { type Approver, type Policy, VaultPolicyError } from '@countersign/policy'
-import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
 import type { ServiceError, WalletInfo } from '@countersign/sdk'
+import type { AgentKey } from '@countersign/sdk/agent'
 import type { Vault } from '@countersign/sdk/vaults'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { useConfig } from '../config.ts'
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { useConfig, useTokens } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/Button.tsx'
 import { Field } from '../ui/Field.tsx'
@@ -13,12 +13,13 @@ import { DepositAddress } from '../wallet/DepositAddress.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { toServiceError } from '../words/explainError.ts'
 import { toCoin } from '../words/format.ts'
+import { AgentSettings } from './AgentSettings.tsx'
 import { AttestAddress } from './AttestAddress.tsx'
 import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
 import { PasskeyPicker } from './PasskeyPicker.tsx'
 import { parseVaultFields, type VaultFields } from './parseVaultFields.ts'
-import { checkStart, readPolicyLog, readTimeSources } from './policySources.ts'
 import { RulesReview } from './RulesReview.tsx'
+import { readPolicyLog } from './readPolicyLog.ts'
 import { TemplateForm } from './TemplateForm.tsx'
 import { toPolicy } from './template.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
@@ -41,21 +42,28 @@ type CreationStep =
 
 function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
   const config = useConfig()
-  const { vaults, create } = useOwnVaults({ onSessionLost })
+  const tokens = useTokens()
+  const { create } = useOwnVaults({ onSessionLost })
   const [draft, setDraft] = useState(() => readDraft(wallet.address))
   const { errors, form, showErrors, forgetErrors } = useFieldErrors<keyof VaultFields>()
   const [fault, setFault] = useState<string | null>(null)
   const [failure, setFailure] = useState<ServiceError | null>(null)
   const [step, setStep] = useState<CreationStep>({ name: 'form' })
+  // Never stored.
+  const [keyPair, setKeyPair] = useState<AgentKey | null>(null)
+  const [isReading, setIsReading] = useState(false)
   const isCreating = useRef(false)
   const { fields, passkeys } = draft
   const approvals = fields.template === 'limit' ? 0 : Number(fields.approvals)
-  const time = readTimeSources(config)
+  const log = readPolicyLog(config)
+  const isAgent = fields.template === 'budget'
 
-  useEffect(
-    () => writeDraft(wallet.address, step.name === 'created' ? undefined : draft),
-    [wallet.address, draft, step.name],
-  )
+  useEffect(() => {
+    // Without its secret, the key would be useless.
+    const isLost = keyPair !== null && fields.agentKey === keyPair.publicKey
+    const kept = isLost ? { ...draft, fields: { ...draft.fields, agentKey: '' } } : draft
+    writeDraft(wallet.address, step.name === 'created' ? undefined : kept)
+  }, [wallet.address, draft, step.name, keyPair, fields.agentKey])
 
   function change(part: Partial<NewVaultDraft['fields']>) {
     setDraft((before) => ({ ...before, fields: { ...before.fields, ...part } }))
@@ -63,29 +71,51 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     setFault(null)
   }
 
-  function review(event: FormEvent) {
+  async function review(event: FormEvent) {
     event.preventDefault()
     // Checks everything else first, so that no passkey is created for rules that would be rejected.
-    if (readPolicy([]) === undefined) return
+    if (isReading || readPolicy([]) === undefined) return
     if (passkeys.length < approvals) return setFault(describeMissingPasskeys(approvals))
-    const policy = readPolicy(passkeys.map(({ approver }) => approver))
+    const origin = isAgent ? await readOrigin() : undefined
+    if (isAgent && origin === undefined) return
+    const policy = readPolicy(
+      passkeys.map(({ approver }) => approver),
+      origin,
+    )
     if (policy !== undefined) setStep({ name: 'rules', policy })
   }
 
-  /** Returns the form's policy. If it is invalid, shows the reason and returns undefined. Without approvers, the rules need no approvals. */
-  function readPolicy(given: readonly Approver[]): Policy | undefined {
+  /** Shows an error if there is no log to count a budget in. */
+  async function readOrigin(): Promise<string | undefined> {
+    if (log === null) return undefined
+    setIsReading(true)
+    try {
+      const { findBudgetOrigin } = await import('./findBudgetOrigin.ts')
+      const origin = await findBudgetOrigin(config.apiBaseUrl, log)
+      if (origin === undefined) setFault('The configured witnesses cosign no log of this service.')
+      return origin
+    } catch {
+      return void setFault('The service’s log couldn’t be read. Try again in a moment.')
+    } finally {
+      setIsReading(false)
+    }
+  }
+
+  /**
+   * Returns the form's policy. If it is invalid, shows the reason and returns undefined. Without approvers, the rules need no approvals. The
+   * placeholder stands for a log that has not been read yet.
+   */
+  function readPolicy(given: readonly Approver[], origin = 'log'): Policy | undefined {
     setFailure(null)
     setFault(null)
-    const parsed = parseVaultFields(fields, toCoin(config))
+    const parsed = parseVaultFields(fields, { tokens, coin: toCoin(config) })
     if ('errors' in parsed) return void showErrors(parsed.errors)
-    if (fields.template === 'agent' && time.length === 0)
-      return void setFault('Schedules need a time source, and none is configured.')
+    if (isAgent && log === null) return void setFault('This service has no log that can count budgets.')
     // Unneeded passkeys would be published without a purpose.
     const approvers = approvals === 0 ? [] : given
     const terms = approvers.length === 0 ? { ...parsed.terms, approvals: 0 } : parsed.terms
-    const log = readPolicyLog(config)
     try {
-      return toPolicy(terms, { chainId: config.chainId, approvers, log, time, startsAtMs: toStart(Date.now()) })
+      return toPolicy(terms, { chainId: config.chainId, approvers, log, origin })
     } catch (error) {
       if (!(error instanceof VaultPolicyError)) throw error
       return void setFault(`These rules are invalid: ${error.details ?? error.message}.`)
@@ -98,11 +128,6 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
     setFailure(null)
     setStep({ name: 'creating', policy })
     try {
-      const startFault = await checkStart(policy, config.apiBaseUrl)
-      if (startFault !== undefined) {
-        setFault(startFault)
-        return setStep({ name: 'form' })
-      }
       const vault = await create(policy)
       const credentials = passkeys.flatMap(({ credentialId, transports = [] }) =>
         credentialId === undefined ? [] : [{ credentialId, transports }],
@@ -121,11 +146,16 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
 
   function startOver() {
     setDraft(EMPTY_DRAFT)
+    setKeyPair(null)
     setStep({ name: 'form' })
   }
 
   if (step.name === 'created') {
-    return <CreatedVault vault={step.vault} onAgain={startOver} />
+    return (
+      <CreatedVault vault={step.vault} onAgain={startOver}>
+        {isAgent ? <AgentSettings vault={step.vault} keyPair={keyPair} /> : null}
+      </CreatedVault>
+    )
   }
   if (step.name !== 'form') {
     return (
@@ -146,8 +176,12 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
         <TemplateForm
           fields={fields}
           errors={errors}
-          refuges={vaults?.filter(({ policy }) => policy.schedule === undefined) ?? null}
-          canSchedule={time.length > 0}
+          canCount={log !== null}
+          keyPair={keyPair}
+          onKeyPair={(made) => {
+            setKeyPair(made)
+            change({ agentKey: made.publicKey })
+          }}
           onChange={change}
         />
         {approvals === 0 ? null : (
@@ -174,16 +208,12 @@ function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
             {fault}
           </p>
         )}
-        <Button type="submit">Review rules</Button>
+        <Button type="submit" isBusy={isReading}>
+          {isReading ? 'Reading the log…' : 'Review rules'}
+        </Button>
       </form>
     </section>
   )
-}
-
-/** A whole minute before every current sample, so that the first payment isn't too early. */
-function toStart(nowMs: number): number {
-  const earliest = nowMs - MAX_SAMPLE_AGE_MS
-  return earliest - (earliest % 60_000)
 }
 
 function describeMissingPasskeys(approvals: number): string {
@@ -192,10 +222,11 @@ function describeMissingPasskeys(approvals: number): string {
     : `These rules need ${approvals} passkeys. Create them first.`
 }
 
-function CreatedVault({ vault, onAgain }: { vault: Vault; onAgain: () => void }) {
+function CreatedVault({ vault, onAgain, children }: { vault: Vault; onAgain: () => void; children: ReactNode }) {
   return (
     <Step id="made-heading" level={2} className="card card-narrow" title="Vault created">
       <DepositAddress deposit={vault} what="the address" />
+      {children}
       <PolicyFile vault={vault} />
       <AttestAddress vault={vault} />
       <div className="actions">

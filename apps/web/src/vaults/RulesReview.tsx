@@ -1,7 +1,9 @@
 import type { Policy } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
+import { useConfig } from '../config.ts'
 import { Notice } from '../ui/Notice.tsx'
 import { ConfirmStep } from '../ui/Step.tsx'
+import { describeLimit, describeWitnesses } from './budgetWords.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { Locks, VaultRules } from './VaultRules.tsx'
 
@@ -15,8 +17,11 @@ type RulesReviewProps = {
 
 /** The last review before the vault is created. */
 export function RulesReview({ policy, isCreating, failure, onCreate, onChange }: RulesReviewProps) {
-  const most = Math.max(...policy.rules.map(({ approvals }) => approvals))
-  const hasSpare = most === 0 || policy.approvers.length > most
+  const { tokens = [] } = useConfig()
+  const { budgets = [], log } = policy
+  const byPasskeys = policy.rules.filter(({ kind }) => kind !== 'spend')
+  const most = Math.max(0, ...byPasskeys.map(({ approvals }) => approvals))
+  const hasSpare = most === 0 || policy.approvers.filter(({ type }) => type === 'passkey').length > most
   return (
     <ConfirmStep
       id="rules-heading"
@@ -33,6 +38,11 @@ export function RulesReview({ policy, isCreating, failure, onCreate, onChange }:
         </p>
       }
     >
+      {budgets.map((budget) => (
+        <p key={describeLimit(budget, [])} className="fact-strong">
+          Budget of the agent: {describeLimit(budget, tokens)}
+        </p>
+      ))}
       <VaultRules policy={policy} />
       <Locks policy={policy} />
       {hasSpare ? null : (
@@ -43,12 +53,18 @@ export function RulesReview({ policy, isCreating, failure, onCreate, onChange }:
           </p>
         </Notice>
       )}
-      {policy.log === null ? null : (
+      {log === null ? null : (
         <Notice tone="warning" title="Without its witnesses, this vault is locked permanently">
           <p>
-            Every payment needs {policy.log.quorum} of the service’s {policy.log.witnesses.length} witnesses. If fewer
-            remain, the funds can’t be moved by you, your passkeys or the service. Witnesses can’t be replaced.
+            Every payment needs {log.quorum} of the service’s {log.witnesses.length} witnesses. If fewer remain, the
+            funds can’t be moved by you, your passkeys or the service. Witnesses can’t be replaced.
           </p>
+          {budgets.length === 0 ? null : (
+            <p>
+              {describeWitnesses(log)} If the service abandons its log {log.origin}, the agent can’t pay any more, and
+              passkeys still can.
+            </p>
+          )}
         </Notice>
       )}
       <VaultErrorNotice error={failure} />

@@ -5,8 +5,28 @@ import type { Explanation } from '../words/explainError.ts'
 
 const NOTHING_SIGNED = 'Nothing was signed.'
 
+type BudgetErrorCode = 'budget_exceeded' | 'budget_time' | 'budget_unavailable' | 'budget_not_proven'
+
 /** Kept out of `explainError`, so that the first page doesn't load it. */
-const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
+const EXPLANATIONS: Record<VaultErrorCode | BudgetErrorCode, Explanation> = {
+  budget_exceeded: {
+    title: 'The budget doesn’t allow this',
+    advice: `Pay less, or wait for the next period. ${NOTHING_SIGNED}`,
+  },
+  budget_time: {
+    title: 'The witnesses’ time is unknown',
+    advice: 'Too few of the vault’s witnesses have responded in the last minute. Try again in a moment.',
+  },
+  budget_unavailable: {
+    title: 'The vault’s budgets can’t be used now',
+    advice:
+      'Try again in a moment. If this keeps happening, the log that counts them has ended. Passkeys can still move the funds.',
+  },
+  budget_not_proven: {
+    title: 'The budget doesn’t match its proof',
+    advice:
+      'Don’t rely on amounts from this service, and tell the operator. The enclave still enforces the limits when it signs.',
+  },
   policy_refused: {
     title: 'Rejected by the vault’s rules',
     advice: `Neither passkeys nor the operator can override them. ${NOTHING_SIGNED}`,
@@ -86,7 +106,7 @@ const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
 /** Explains an error about a vault or passkey. Undefined for other errors. */
 export function explainVaultError(error: Pick<ServiceError, 'code'> | null): Explanation | undefined {
   const code = error?.code ?? ''
-  return Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code as VaultErrorCode] : undefined
+  return Object.hasOwn(EXPLANATIONS, code) ? EXPLANATIONS[code as keyof typeof EXPLANATIONS] : undefined
 }
 
 export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {

@@ -5,6 +5,7 @@ import { useMemo } from 'react'
 import { HistoryCard } from '../history/HistoryCard.tsx'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/Button.tsx'
+import { createLazyPart } from '../ui/createLazyPart.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { AccountCard } from '../wallet/AccountCard.tsx'
 import { SignedInPage, WalletSkeleton } from '../wallet/SignedInPage.tsx'
@@ -18,6 +19,12 @@ import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { Locks, PolicyFile, VaultRules } from './VaultRules.tsx'
 import { useOwnVaults } from './VaultsPage.tsx'
 import { isMadeHere, readVaultNotes } from './vaultNotes.ts'
+
+/** Includes the part of the verifier that checks budgets. */
+const BudgetCard = createLazyPart(
+  () => import('./BudgetCard.tsx').then((module) => module.BudgetCard),
+  <div className="card skeleton skeleton-block" />,
+)
 
 export function VaultPage({ address }: { address: Hex }) {
   const { name } = readVaultNotes(address)
@@ -80,6 +87,14 @@ function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }
     <div className="wallet-grid">
       <div className="area-account">
         <VaultCard vault={vault} balance={balance} onFunded={onFunded} />
+        {vault.policy.budgets === undefined ? null : (
+          <BudgetCard
+            vault={vault}
+            transactions={own?.transactions ?? []}
+            onChanged={onChanged}
+            onSessionLost={onSessionLost}
+          />
+        )}
       </div>
       <div className="area-send">
         <PayCard vault={vault} onChanged={onChanged} onSessionLost={onSessionLost} />

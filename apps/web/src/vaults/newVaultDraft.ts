@@ -22,9 +22,9 @@ export const EMPTY_DRAFT: NewVaultDraft = {
     fee: '0.01',
     recipients: '',
     approvals: '1',
-    everyS: '86400',
-    count: '',
-    refuge: '',
+    asset: '',
+    periodS: '86400',
+    agentKey: '',
   },
   passkeys: [],
 }

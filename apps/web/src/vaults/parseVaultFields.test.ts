@@ -1,12 +1,15 @@
 import { parseEther } from 'viem'
 import { expect, test } from 'vitest'
+import { toKey } from '../../../../packages/policy/test/policies.ts'
 import { EMPTY_DRAFT } from './newVaultDraft.ts'
 import { parseVaultFields, type VaultFields } from './parseVaultFields.ts'
 
-const parse = (written: VaultFields) => parseVaultFields(written, 'ETH')
+const usdc = { chainId: 1, address: `0x${'70'.repeat(20)}`, symbol: 'USDC', decimals: 6, name: 'USD Coin' } as const
+const parse = (written: VaultFields) => parseVaultFields(written, { tokens: [usdc], coin: 'ETH' })
+const agentKey = toKey(9)
 const friend = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const fields: VaultFields = { ...EMPTY_DRAFT.fields, limit: '0.1' }
-const agent: VaultFields = { ...fields, template: 'agent', count: '10', refuge: friend.toLowerCase() }
+const agent: VaultFields = { ...fields, template: 'budget', asset: usdc.address, limit: '10', agentKey }
 const list: VaultFields = { ...fields, template: 'list', limit: '', recipients: friend, approvals: '0' }
 
 test.each<[string, VaultFields, keyof VaultFields, RegExp]>([
@@ -20,24 +23,27 @@ test.each<[string, VaultFields, keyof VaultFields, RegExp]>([
   ['a mistyped address on the list', { ...list, recipients: `${friend}\n0x12` }, 'recipients', /^Address 2: /],
   ['a wrong checksum', { ...list, recipients: friend.replace('C8', 'c8') }, 'recipients', /checksum/],
   ['too many addresses', { ...list, recipients: `${friend}\n`.repeat(101) }, 'recipients', /at most 100/],
-  ['an agent that never pays', { ...agent, count: '0' }, 'count', /whole number/],
-  ['an agent that pays half', { ...agent, count: '0.5' }, 'count', /whole number/],
-  ['an agent without a number', { ...agent, count: '' }, 'count', /whole number/],
-  ['an agent with too many payments', { ...agent, count: '1000001' }, 'count', /at most/],
-  ['an agent without a second vault', { ...agent, refuge: '' }, 'refuge', /Choose a second vault/],
-  ['an agent with an invalid second vault', { ...agent, refuge: '0x1' }, 'refuge', /40 hex digits/],
+  ['a budget of zero', { ...agent, limit: '0.000000' }, 'limit', /above zero/],
+  ['a budget with more decimals than the token', { ...agent, limit: '0.0000001' }, 'limit', /6 decimals for USDC/],
+  ['a budget of an unknown token', { ...agent, asset: friend }, 'asset', /Unknown token/],
+  ['an agent without a key', { ...agent, agentKey: ' ' }, 'agentKey', /Create a key/],
+  ['a key that is too short', { ...agent, agentKey: agentKey.slice(2) }, 'agentKey', /64 hex digits/],
+  ['an address instead of a key', { ...agent, agentKey: friend }, 'agentKey', /64 hex digits/],
+  ['a key that is not a point', { ...agent, agentKey: 'ff'.repeat(32) }, 'agentKey', /isn’t an Ed25519/],
+  ['a key of small order', { ...agent, agentKey: `01${'00'.repeat(31)}` }, 'agentKey', /isn’t an Ed25519/],
+  ['an agent with a mistyped payee', { ...agent, recipients: '0x12' }, 'recipients', /^Address 1: /],
 ])('shows the error of %s only at its field', (_, written, name, message) => {
   const parsed = parse(written)
   expect(parsed).toEqual({ errors: { [name]: expect.stringMatching(message) } })
 })
 
 test('reports every error at once', () => {
-  const parsed = parse({ ...agent, limit: 'x', fee: '', count: '', refuge: '', recipients: 'me' })
-  expect('errors' in parsed && Object.keys(parsed.errors)).toEqual(['limit', 'fee', 'recipients', 'count', 'refuge'])
+  const parsed = parse({ ...agent, asset: 'x', limit: 'x', agentKey: '', recipients: 'me', fee: '' })
+  expect('errors' in parsed && Object.keys(parsed.errors)).toEqual(['asset', 'limit', 'recipients', 'agentKey'])
 })
 
 test('ignores fields of another template', () => {
-  const parsed = parse({ ...fields, recipients: 'nobody', count: 'x', refuge: '?' })
+  const parsed = parse({ ...fields, recipients: 'nobody', asset: 'x', agentKey: '?' })
   expect(parsed).toMatchObject({ terms: { limitWei: parseEther('0.1'), recipients: null, agent: null, approvals: 1 } })
   const limit = parse({ ...fields, template: 'limit', approvals: '3' })
   expect(limit).toMatchObject({ terms: { approvals: 0 } })
@@ -49,8 +55,15 @@ test('accepts a list without a limit, and addresses with any separator', () => {
   expect(parsed).toMatchObject({ terms: { limitWei: null, recipients: [friend, expect.stringMatching(/^0x/)] } })
 })
 
-test('reads an agent’s rate and second vault', () => {
-  expect(parse(agent)).toMatchObject({
-    terms: { recipients: null, agent: { everyS: 86_400, count: 10, refuge: friend.toLowerCase() } },
+test('reads an agent’s budget, in the units of its asset', () => {
+  const read = (change: Partial<VaultFields>) => parse({ ...agent, ...change })
+  expect(read({ agentKey: agentKey.toUpperCase() })).toMatchObject({
+    terms: {
+      recipients: null,
+      agent: { token: usdc.address, limit: 10_000_000n, periodS: 86_400, publicKey: agentKey },
+    },
+  })
+  expect(read({ asset: '', periodS: '0', recipients: friend })).toMatchObject({
+    terms: { recipients: [friend], agent: { token: null, limit: parseEther('10'), periodS: 0 } },
   })
 })

@@ -1,5 +1,6 @@
-import type { Hex } from '@countersign/sdk'
-import { getAddress, parseEther } from 'viem'
+import { fromHex, isEd25519Key, isHex } from '@countersign/protocol'
+import { getAddress, parseEther, parseUnits } from 'viem'
+import type { Token } from '../config.ts'
 import { findAddressFault, findAmountFault } from '../send/parseFields.ts'
 import { findErrors } from '../ui/useFieldErrors.ts'
 import type { TemplateName, Terms } from './template.ts'
@@ -11,42 +12,56 @@ export type VaultFields = {
   /** One address per line. */
   recipients: string
   approvals: string
-  everyS: string
-  count: string
-  refuge: string
+  /** A token's address. Empty for the chain's coin. */
+  asset: string
+  periodS: string
+  /** The agent's public key. */
+  agentKey: string
 }
 
 export type VaultFieldErrors = Partial<Record<keyof VaultFields, string>>
 
 /** A policy is limited to 16 KiB. */
 const MAX_RECIPIENTS = 100
-const MAX_COUNT = 1_000_000
 
 /** Parses the form, or returns an error for each wrong field. */
-export function parseVaultFields(fields: VaultFields, coin: string): { terms: Terms } | { errors: VaultFieldErrors } {
+export function parseVaultFields(
+  fields: VaultFields,
+  { tokens, coin }: { tokens: readonly Token[]; coin: string },
+): { terms: Terms } | { errors: VaultFieldErrors } {
   const { template } = fields
-  const { limit, fee, count, refuge } = trim(fields)
+  const { limit, fee, agentKey } = trim(fields)
   const recipients = toLines(fields.recipients)
-  const asset = { symbol: coin, decimals: 18, isZeroAllowed: false }
-  const isAgent = template === 'agent'
+  const isAgent = template === 'budget'
+  const token = tokens.find(({ address }) => isAgent && address === fields.asset)
+  const asset = token ?? { symbol: coin, decimals: 18 }
   const isLimited = template !== 'list' || limit !== ''
   const errors = findErrors<keyof VaultFields>({
-    limit: isLimited ? findAmountFault(limit, asset) : undefined,
-    fee: findAmountFault(fee, asset),
+    // The token list is fixed when the page loads.
+    asset: isAgent && fields.asset !== '' && token === undefined ? 'Unknown token. Choose another one.' : undefined,
+    limit: isLimited ? findAmountFault(limit, { ...asset, isZeroAllowed: false }) : undefined,
+    // The budget of an agent includes fees.
+    fee: isAgent ? undefined : findAmountFault(fee, { symbol: coin, decimals: 18, isZeroAllowed: false }),
     recipients: template === 'list' || isAgent ? findListFault(recipients, template) : undefined,
-    count: isAgent ? findCountFault(count) : undefined,
-    refuge: isAgent ? findRefugeFault(refuge) : undefined,
+    agentKey: isAgent ? findKeyFault(agentKey) : undefined,
   })
   if (errors) return { errors }
   const isOpen = template === 'approval' || template === 'limit' || recipients.length === 0
   return {
     terms: {
       template,
-      limitWei: isLimited ? parseEther(limit) : null,
-      feeWei: parseEther(fee),
+      limitWei: isLimited && !isAgent ? parseEther(limit) : null,
+      feeWei: isAgent ? 0n : parseEther(fee),
       recipients: isOpen ? null : recipients.map((address) => getAddress(address)),
       approvals: template === 'limit' ? 0 : Number(fields.approvals),
-      agent: isAgent ? { everyS: Number(fields.everyS), count: Number(count), refuge: refuge as Hex } : null,
+      agent: isAgent
+        ? {
+            token: token?.address ?? null,
+            limit: parseUnits(limit, asset.decimals),
+            periodS: Number(fields.periodS),
+            publicKey: agentKey.toLowerCase(),
+          }
+        : null,
     },
   }
 }
@@ -68,11 +83,9 @@ function findListFault(recipients: readonly string[], template: TemplateName): s
   }
 }
 
-function findCountFault(text: string): string | undefined {
-  if (!/^[0-9]{1,7}$/.test(text) || Number(text) === 0) return 'Enter a whole number, such as 10.'
-  if (Number(text) > MAX_COUNT) return `Enter at most ${MAX_COUNT} payments per period.`
-}
-
-function findRefugeFault(text: string): string | undefined {
-  return text === '' ? 'Choose a second vault.' : findAddressFault(text)
+function findKeyFault(text: string): string | undefined {
+  if (text === '') return 'Create a key, or enter the agent’s public key.'
+  const key = text.toLowerCase()
+  if (!isHex(key, 32)) return 'Enter the 64 hex digits of an Ed25519 public key.'
+  if (!isEd25519Key(fromHex(key))) return 'This isn’t an Ed25519 public key. Copy it again.'
 }

@@ -1,18 +1,17 @@
-import { checkPolicy, describePolicy } from '@countersign/policy'
+import { checkPolicy, describePolicy, type Policy, type PolicyRequest } from '@countersign/policy'
 import type { Hex } from '@countersign/sdk'
 import { parseEther } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { alice, beacon, bob, passkeys, satellite, toKey, token } from '../../../../packages/policy/test/policies.ts'
+import { agent as agentKey, alice, bob, passkeys, toKey, token } from '../../../../packages/policy/test/policies.ts'
 import { toTransferData } from '../token/erc20.ts'
-import { readPolicyLog } from './policySources.ts'
+import { readPolicyLog } from './readPolicyLog.ts'
 import { type Terms, toPolicy } from './template.ts'
 
-const startsAtMs = Date.UTC(2027, 0, 1)
+const nowMs = Date.UTC(2027, 0, 1)
+const vaultAddress: Hex = `0x${'0a'.repeat(20)}`
 const context = {
   chainId: 1,
-  startsAtMs,
   log: null,
-  time: [satellite, beacon],
   approvers: passkeys.slice(0, 2).map(({ approver }) => approver),
 }
 const base: Terms = {
@@ -25,7 +24,12 @@ const base: Terms = {
 }
 const limit: Terms = { ...base, template: 'limit', approvals: 0 }
 const list: Terms = { ...base, template: 'list', limitWei: null, recipients: [alice, bob], approvals: 0 }
-const agent: Terms = { ...base, template: 'agent', agent: { everyS: 86_400, count: 2, refuge: bob } }
+const agent: Terms = {
+  ...base,
+  template: 'budget',
+  limitWei: null,
+  agent: { token, limit: 10_000_000n, periodS: 86_400, publicKey: agentKey.approver.publicKey },
+}
 const approved: Terms = { ...list, approvals: 2, limitWei: parseEther('1') }
 
 type Payment = {
@@ -35,12 +39,11 @@ type Payment = {
   chainId?: number
   gwei?: number
   data?: Hex
-  timeMs?: number
 }
 
 /** Returns the number of approvals that a payment needs, or undefined if it's rejected. */
 function ask(terms: Terms, payment: Payment): number | undefined {
-  const { to = alice, value = '0.1', nonce = 0, chainId = 1, gwei = 1, data = '0x', timeMs = startsAtMs } = payment
+  const { to = alice, value = '0.1', nonce = 0, chainId = 1, gwei = 1, data = '0x' } = payment
   const approvers = terms.template === 'limit' || terms === list ? [] : context.approvers
   const verdict = checkPolicy(toPolicy(terms, { ...context, approvers }), {
     kind: 'transaction',
@@ -54,7 +57,6 @@ function ask(terms: Terms, payment: Payment): number | undefined {
       maxFeePerGas: String(BigInt(gwei) * 10n ** 9n),
       maxPriorityFeePerGas: '0',
     },
-    ...(terms.agent === null ? {} : { sample: { source: satellite, timeMs } }),
   })
   return verdict.allowed ? verdict.approvals : undefined
 }
@@ -109,32 +111,122 @@ describe('list of addresses', () => {
   })
 })
 
-describe('agent with a schedule', () => {
-  test.each<[string, Payment, number | undefined]>([
-    ['the first payments of the first period', { nonce: 1 }, 0],
-    ['before it starts', { timeMs: startsAtMs - 1 }, undefined],
-    ['one too many', { nonce: 2 }, undefined],
-    ['the same a period later', { nonce: 2, timeMs: startsAtMs + 86_400_000 }, 0],
-    ['everything to the second vault', { to: bob, value: '5000' }, 1],
-    ['everything to another address', { value: '5000' }, undefined],
-    ['a token to the second vault', transferTo(bob), 1],
-    ['a token to another address', transferTo(alice), undefined],
-    ['everything to the second vault before the schedule allows it', { to: bob, value: '5000', nonce: 2 }, undefined],
-  ])('evaluates a payment: %s', (_, payment, approvals) => {
-    expect(ask(agent, payment)).toBe(approvals)
+describe('an agent with a budget', () => {
+  const log = { witnesses: [1, 2, 3, 4, 5].map(toKey), quorum: 3 }
+  const counting = { ...context, log, origin: 'log.example/1' }
+  const isByAgent = (policy: Policy, rule: number) => policy.rules[rule]?.kind === 'spend'
+
+  /** Who approves a request: the agent, passkeys, or nobody. */
+  function ask(terms: Terms, request: PolicyRequest) {
+    const policy = toPolicy(terms, counting)
+    const verdicts = policy.rules.map((_, rule) => checkPolicy(policy, request, rule, { vaultAddress, nowMs }))
+    const allowed = verdicts.flatMap((verdict) => (verdict.allowed ? verdict : []))
+    return allowed.map(({ rule, approvals }) => (isByAgent(policy, rule) ? 'agent' : approvals))
+  }
+
+  const authorize = (to: Hex, verifyingContract = token): PolicyRequest => ({
+    kind: 'typed-data',
+    content: {
+      domain: { name: 'USD Coin', version: '2', chainId: 1, verifyingContract },
+      types: {
+        TransferWithAuthorization: [
+          { name: 'from', type: 'address' },
+          { name: 'to', type: 'address' },
+          { name: 'value', type: 'uint256' },
+          { name: 'validAfter', type: 'uint256' },
+          { name: 'validBefore', type: 'uint256' },
+          { name: 'nonce', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'TransferWithAuthorization',
+      message: {
+        from: vaultAddress,
+        to,
+        value: '5',
+        validAfter: '0',
+        validBefore: String(nowMs / 1000 + 60),
+        nonce: `0x${'00'.repeat(32)}`,
+      },
+    },
+  })
+  const pay = (to: Hex, data: Hex = '0x', value = '1'): PolicyRequest => ({
+    kind: 'transaction',
+    txMetadata: {
+      chainId: 1,
+      nonce: 0,
+      to,
+      data,
+      value,
+      gas: '21000',
+      maxFeePerGas: '1',
+      maxPriorityFeePerGas: '0',
+    },
+  })
+  const toApproveData = (spender: string): Hex => `0x095ea7b3${spender.padStart(64, '0')}${'f'.repeat(64)}`
+  const permit2 = '000000000022d473030f116ddee9f6b43ac78ba3'
+  const coin: Terms = { ...agent, agent: { ...(agent.agent as NonNullable<Terms['agent']>), token: null } }
+  const listed: Terms = { ...agent, recipients: [bob] }
+
+  test.each<[string, Terms, PolicyRequest, (string | number)[]]>([
+    ['a payment of the token', agent, authorize(alice), ['agent', 1]],
+    ['a payment of another token', agent, authorize(alice, bob), [1]],
+    ['a payment to an address on the list', listed, authorize(bob), ['agent', 1]],
+    ['a payment to another address', listed, authorize(alice), [1]],
+    ['coins, if the budget is of a token', agent, pay(alice), [1]],
+    [
+      'a transfer of the token, which costs coins',
+      agent,
+      pay(token, toTransferData({ recipient: alice, amount: 5n }), '0'),
+      [1],
+    ],
+    ['an approval of Permit2', agent, pay(token, toApproveData(permit2), '0'), [1]],
+    ['an approval of anyone else', agent, pay(token, toApproveData('a1'.repeat(20)), '0'), []],
+    ['coins, if the budget is of coins', coin, pay(alice), ['agent', 1]],
+    ['the token, if the budget is of coins', coin, authorize(alice), [1]],
+    ['a message', agent, { kind: 'message', content: { message: '0x68656c6c6f' } }, [1]],
+  ])('needs the agent or passkeys: %s', (_, terms, request, expected) => {
+    expect(ask(terms, request).toSorted()).toEqual(expected.toSorted())
   })
 
-  test('also allows payments to the second vault if it has a list', () => {
-    const listed: Terms = { ...agent, recipients: [alice] }
-    expect([ask(listed, { to: bob }), ask(listed, { to: alice }), ask(listed, { to: token })]).toEqual([
-      0,
-      0,
-      undefined,
+  test('needs no session for the agent, and the passkeys that were chosen for the rest', () => {
+    const { rules, approvers } = toPolicy({ ...agent, approvals: 2 }, counting)
+    const at = approvers.findIndex(({ type }) => type === 'key')
+    expect(rules.filter(({ kind }) => kind === 'spend')).toMatchObject([
+      { session: false, approvals: 1, approvers: [at] },
     ])
+    for (const rule of rules.filter(({ kind }) => kind !== 'spend')) {
+      expect(rule).toMatchObject({ approvals: 2, approvers: [0, 1, 2].filter((index) => index !== at) })
+    }
   })
 
-  test('names every time source', () => {
-    expect(toPolicy(agent, context).time).toHaveLength(2)
+  test.each([
+    [3, 2, 2],
+    [4, 3, 3],
+    [5, 3, 4],
+    [5, 5, 5],
+    [7, 4, 5],
+  ])('lets one witness lie if there are four or more: %i witnesses, quorum %i', (count, quorum, expected) => {
+    const given = { witnesses: Array.from({ length: count }, (_, index) => toKey(index + 1)), quorum }
+    expect(toPolicy(agent, { ...counting, log: given }).log).toMatchObject({
+      quorum: expected,
+      origin: 'log.example/1',
+    })
+  })
+
+  test.each([
+    ['without a log', { log: null }],
+    ['without the origin of a log', { origin: undefined }],
+  ])('is rejected %s', (_, change) => {
+    expect(() => toPolicy(agent, { ...counting, ...change })).toThrow(
+      expect.objectContaining({ code: 'vault_policy_malformed' }),
+    )
+  })
+
+  test('is rejected with a key that is not valid', () => {
+    for (const publicKey of ['ff'.repeat(32), '00']) {
+      const terms = { ...agent, agent: { ...(agent.agent as NonNullable<Terms['agent']>), publicKey } }
+      expect(() => toPolicy(terms, counting)).toThrow(expect.objectContaining({ code: 'vault_policy_malformed' }))
+    }
   })
 })
 
@@ -146,14 +238,14 @@ test('lists an address once, in any notation', () => {
 describe('the service’s log', () => {
   const witnesses = [1, 2, 3].map(toKey)
   const policiesWith = (trust: unknown) =>
-    [base, limit, list, agent].map((terms) => {
+    [base, limit, list].map((terms) => {
       const approvers = terms.approvals === 0 ? [] : context.approvers
       return toPolicy(terms, { ...context, approvers, log: readPolicyLog({ trust }) }).log
     })
 
   test('is required by every template if it has three witnesses', () => {
     const log = { witnesses: witnesses.toSorted(), quorum: 2 }
-    expect(policiesWith({ log: { witnesses, quorum: 2 } })).toEqual([log, log, log, log])
+    expect(policiesWith({ log: { witnesses, quorum: 2 } })).toEqual([log, log, log])
   })
 
   test.each([
@@ -162,7 +254,7 @@ describe('the service’s log', () => {
     ['two witnesses', { log: { witnesses: witnesses.slice(1), quorum: 2 } }],
     ['no witnesses', { log: { quorum: 2 } }],
   ])('is not required with %s', (_, trust) => {
-    expect(policiesWith(trust)).toEqual([null, null, null, null])
+    expect(policiesWith(trust)).toEqual([null, null, null])
   })
 
   test.each([

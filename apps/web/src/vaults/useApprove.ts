@@ -35,5 +35,6 @@ export function useApprove(prepared: Prepared, onApproval: (approval: Approval) 
 /** The passkeys created here, if the vault has no others. Otherwise the user chooses from all passkeys of this site. */
 function findCredentials({ address, policy }: Prepared): readonly PasskeyCredential[] | undefined {
   const { passkeys } = readVaultNotes(address)
-  return passkeys.length === policy.approvers.length ? passkeys : undefined
+  const { length } = policy.approvers.filter(({ type }) => type === 'passkey')
+  return passkeys.length === length ? passkeys : undefined
 }

@@ -1,7 +1,7 @@
-import { quicknet } from '@countersign/protocol'
+import type { Budget } from '@countersign/policy'
 import { describe, expect, test } from 'vitest'
-import { full, limited, payment, scheduled, toKey } from '../../../../packages/policy/test/policies.ts'
-import { readTimeSources } from './policySources.ts'
+import { budgeted, full, limited, payment, scheduled, toKey, token } from '../../../../packages/policy/test/policies.ts'
+import { describeAmount, describeLimit, describeWitnesses, toUtc } from './budgetWords.ts'
 import { describeLocks } from './VaultRules.tsx'
 
 describe('what can lock the funds', () => {
@@ -49,23 +49,40 @@ describe('what can lock the funds', () => {
   })
 })
 
-describe('time sources of a schedule', () => {
-  test('are the manifest’s sources and a beacon', () => {
-    const trust = { entropyKeys: [toKey(1), toKey(2)] }
-    expect(readTimeSources({ trust })).toEqual([
-      { kind: 'satellite', key: toKey(1) },
-      { kind: 'satellite', key: toKey(2) },
-      { kind: 'drand', ...quicknet },
-    ])
+describe('the words of a budget', () => {
+  const [daily, forLife, coin] = budgeted.budgets as [Budget, Budget, Budget]
+  const tokens = [{ chainId: 1, address: token, symbol: 'USDC', decimals: 6, name: 'USD Coin' }]
+
+  test.each<[string, Budget, string]>([
+    ['of a known token', daily, '10 USDC per day'],
+    ['for the vault’s life', forLife, '100 USDC in total'],
+    ['of coins', coin, '0.01 ETH per hour'],
+    ['of two weeks', { ...daily, periodS: 1_209_600 }, '10 USDC per 2 weeks'],
+    ['of an odd period', { ...daily, periodS: 3_601 }, '10 USDC per 3601 seconds'],
+    [
+      'of the same token on another chain',
+      { ...daily, chainId: 10 },
+      `10000000 units of the token 0x707070…707070 per day`,
+    ],
+  ])('name asset and period: %s', (_, budget, expected) => {
+    expect(describeLimit(budget, tokens)).toBe(expected)
+  })
+
+  test('never round an amount up', () => {
+    expect(describeAmount(9_999_999n, daily, tokens)).toBe('9.999999 USDC')
+    expect(describeAmount(1n, coin, tokens)).toBe('< 0.000001 ETH')
+  })
+
+  test('give the end of a period in UTC', () => {
+    expect(toUtc(Date.UTC(2027, 0, 2) / 1000)).toMatch(/^2 January 2027 at 00:00 UTC$/)
   })
 
   test.each([
-    ['no manifest', undefined],
-    ['a text', 'trust me'],
-    ['no keys', {}],
-    ['an empty list', { entropyKeys: [] }],
-    ['keys of another kind', { entropyKeys: ['00', 7, null, `0x${'11'.repeat(32)}`] }],
-  ])('are empty with %s, because the service may never use the beacon', (_, trust) => {
-    expect(readTimeSources({ trust })).toEqual([])
+    [3, 2, /none of the 3/],
+    [4, 3, /even if one of the 4 witnesses lies/],
+    [5, 5, /even if 4 of the 5 witnesses lie\./],
+  ])('say how many witnesses may lie: %i, quorum %i', (count, quorum, expected) => {
+    const witnesses = Array.from({ length: count }, (_, index) => toKey(index + 1))
+    expect(describeWitnesses({ witnesses, quorum })).toMatch(expected)
   })
 })

@@ -83,14 +83,6 @@ describe('creating a vault', () => {
     expect(service.requests).not.toContain('POST /vaults')
   })
 
-  test('requires a time source and a second vault for an agent', async () => {
-    const { screen } = await openWallet({ path: '/vaults/new' })
-    await screen.getByRole('radio', { name: /^Agent with a schedule/ }).click()
-    await expect.element(screen.getByText('No time source configured')).toBeVisible()
-    await expect.element(screen.getByText('Create a second vault first')).toBeVisible()
-    await expectAccessible()
-  })
-
   test('restores fields and passkeys after another sign-in', async () => {
     const { screen, service } = await openWallet({ path: '/vaults/new' })
     await screen.getByLabelText('Maximum without approval, in ETH').fill('0.1')
@@ -282,7 +274,7 @@ describe('on an approver’s device', () => {
     const make = async (service: TestService) => {
       const { approver } = await createPasskey({ name: 'Ada' })
       const terms = { template: 'approval', limitWei: 1n, feeWei: 1n, recipients: null, approvals: 1 } as const
-      const context = { chainId, approvers: [approver], log: null, time: [], startsAtMs: 0 }
+      const context = { chainId, approvers: [approver], log: null }
       const client = new ServiceClient(service.config)
       const vault = await createVault(client, toPolicy({ ...terms, agent: null }, context))
       const prepared = await prepare(client, vault, { kind: 'transaction', to: recipient, value: '7', gas: 21_000n })

@@ -77,19 +77,22 @@ async function checkOwner(deps: CheckDeps, { deposit, user }: Check): Promise<Ch
   if ((await client.api.me())?.id !== user.id) throw new ServiceError('wallet_changed', 'another user has signed in')
   const { attestationSlug: slug, owner } = attested
   const { apiBaseUrl } = client.config
+  let keyId: string | undefined
   const { email, ...identity } = await verifyAddress(client, {
     ...deposit,
     attested,
     owner: owner.identity.email === null ? {} : { email: user.email },
     trust: toVerifyRequest({ subject: { kind: 'proof', slug, api: apiBaseUrl }, apiBaseUrl }, { trust, config }),
     signal,
-    verify(request) {
+    async verify(request) {
       const { result, stop } = startVerification(request, { onProgress() {} })
       signal.addEventListener('abort', stop)
-      return result
+      const outcome = await result
+      keyId = outcome.receipt?.signer.statement.keyId
+      return outcome
     },
   })
-  const checked = { email, sentence: describeOwner(deposit.address, { email, ...identity }), slug }
+  const checked = { email, sentence: describeOwner(deposit.address, { email, ...identity }), slug, keyId }
   // Without an e-mail address to compare, the user has to look again.
   if (email !== null) writeCheckedOwner({ apiBaseUrl: config.apiBaseUrl, deposit, email }, checked)
   return checked

@@ -5,8 +5,11 @@ import { readStored, writeStored } from '../ui/stored.ts'
 /** An address for funds. `policyHash` is a vault's. */
 export type Deposit = { address: Hex; policyHash?: string | undefined }
 
-/** The owner in a verified proof. `email` is null if the identity provider doesn't confirm it; the sentence then has the subject. */
-export type CheckedOwner = { email: string | null; sentence: string; slug: string }
+/**
+ * The owner in a verified proof. `email` is null if the identity provider doesn't confirm it; the sentence then has the subject. `keyId` is
+ * the one of the address.
+ */
+export type CheckedOwner = { email: string | null; sentence: string; slug: string; keyId?: string | undefined }
 
 type CheckedAddress = { apiBaseUrl: string; deposit: Deposit; email: string }
 

@@ -44,7 +44,7 @@ export async function openVault({
     const made = await Promise.all(Array.from({ length: approvals }, () => createPasskey({ name: 'Ada' })))
     const terms = { template: 'approval', limitWei: parseEther('0.1'), feeWei: parseEther('0.01') } as const
     const approvers = made.map(({ approver }) => approver)
-    const context = { chainId: 31337, approvers, log: null, time: [], startsAtMs: 0 }
+    const context = { chainId: 31337, approvers, log: null }
     vault = await createVault(client, toPolicy({ ...terms, recipients: null, approvals, agent: null }, context))
     await client.signAndSend({ to: vault.address, value: '5' })
   }
