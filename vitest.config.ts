@@ -39,7 +39,7 @@ const processFiles = [
   'packages/testing/src/stack/!(scope).test.ts',
   '{packages,apps}/*/test/*.test.ts',
   'packages/service/src/runService.test.ts',
-  'services/coordinator/src/{admin,coordinator,doctor,logged,offChain,pipeline,workers}.test.ts',
+  'services/coordinator/src/{admin,budgets,coordinator,doctor,logged,offChain,pipeline,workers}.test.ts',
   'services/enclave/src/{enclave,loggedEnclave,server}.test.ts',
   'services/witness/src/server.test.ts',
   'services/enclave/src/rootSecret/drill.test.ts',

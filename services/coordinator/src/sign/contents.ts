@@ -19,7 +19,10 @@ import {
   type TxMetadata,
   toCanonicalJson,
   toHex,
+  type VaultBudget,
+  vaultBudget,
 } from '@countersign/protocol'
+import { parse } from '@countersign/protocol/schema'
 import { invalidAnswer } from '../errors.ts'
 import type { StoredPolicy } from '../store/vaults.ts'
 
@@ -94,6 +97,7 @@ export function toSigned(
         signed: {
           kind: 'transaction',
           subject: {
+            ...readBudget(subject),
             chainId,
             data: data.toLowerCase() as Hex,
             digestSigned: digest,
@@ -150,6 +154,13 @@ function toOffChain(digest: Hex, item: OffChainItem, opening: unknown): SignedAs
 function isSame(left: unknown, right: unknown): boolean {
   if (left === undefined || right === undefined) return left === right
   return equalBytes(toCanonicalJson(left), toCanonicalJson(right))
+}
+
+/** What the payment was counted as, in the order of canonical JSON. Only the enclave knows it. */
+function readBudget(subject: { budget?: unknown }): { budget?: VaultBudget } {
+  if (subject.budget === undefined) return {}
+  const budget = parse(vaultBudget, subject.budget, (details) => invalidAnswer(`budget: ${details}`))
+  return { budget: JSON.parse(Buffer.from(toCanonicalJson(budget)).toString()) }
 }
 
 function readHex(subject: object, name: string, bytes: number): Hex {

@@ -29,6 +29,7 @@ import {
   type StatementV2,
   type TransactionItem,
   tags,
+  toCanonicalJson,
   toHex,
   toPrefixedHex,
   toSessionName,
@@ -349,11 +350,17 @@ function toSignedV2(
     approvals: isApproved(vault) ? hash('sha256', `[${vault.approvals.map(toFlatJson).join()}]`, 'hex') : null,
     kind,
     policy: vault?.policy ?? null,
-    subject: hash('sha256', `${tags.subject}\0${toFlatJson(subject)}`, 'hex'),
+    subject: hash('sha256', `${tags.subject}\0${toSubjectJson(subject)}`, 'hex'),
     type: tags.signingV2,
     witness: hash('sha256', toFlatJson(witness), 'hex'),
   }
   return { statement, subject }
+}
+
+/** Counted amounts are the only nested members. */
+function toSubjectJson(subject: Signed['subject']): string {
+  const isCounted = 'budget' in subject && subject.budget !== undefined
+  return isCounted ? Buffer.from(toCanonicalJson(subject)).toString() : toFlatJson(subject)
 }
 
 function toTransactionSubject({ item, signature, facts, budget }: Made<TransactionItem>) {
