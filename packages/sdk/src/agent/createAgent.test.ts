@@ -1,4 +1,4 @@
-import { createPolicy } from '@countersign/policy'
+import { createPolicy, X402_SPENDERS } from '@countersign/policy'
 import { toCanonicalJson } from '@countersign/protocol'
 import {
   createWalletClient,
@@ -10,7 +10,7 @@ import {
 } from 'viem'
 import { hardhat } from 'viem/chains'
 import { describe, expect, test, vi } from 'vitest'
-import { startAgent, token, toPayment } from '../../test/vaults/agents.ts'
+import { startAgent, token, toPayment, toPermit } from '../../test/vaults/agents.ts'
 import { alice, bob, toFailure } from '../../test/vaults/vaults.ts'
 import { getBudget, revokeKey } from '../vaults/vaultCalls.ts'
 import { createAgentKey, importAgentKey } from './agentKey.ts'
@@ -63,6 +63,15 @@ describe('createAgent', () => {
     const tokens = vault.policy.budgets?.findIndex((budget) => budget.token === token) ?? -1
     expect(budgets[tokens]).toMatchObject({ spent: '40', left: '60' })
     expect(BigInt(budgets[1 - tokens]?.spent ?? 0)).toBeGreaterThan(5n + 120_000_000_000_000n)
+  })
+
+  test('pays by x402’s Permit2 permit, for the rule’s spenders only', async () => {
+    const spenders = [X402_SPENDERS[0] as typeof alice]
+    const { agent, vault, client } = await startAgent({ rule: { forms: ['x402-permit2'], spenders } })
+    await agent.signTypedData(toPermit(25n))
+    expect((await toFailure(agent.signTypedData(toPermit(25n, { spender: bob })))).code).toBe('policy_refused')
+    expect((await toFailure(agent.signTypedData(toPermit(25n, { to: bob })))).code).toBe('policy_refused')
+    expect((await getBudget(client, vault)).budgets.map(({ spent }) => spent).toSorted()).toEqual(['0', '25'])
   })
 
   test('sends a request again if its answer was lost, and is counted once', async () => {

@@ -1,4 +1,4 @@
-import { createPolicy, type Policy, type SpendRule } from '@countersign/policy'
+import { createPolicy, type Policy, type SpendRule, X402_SPENDERS } from '@countersign/policy'
 import { type Hex, toCanonicalJson } from '@countersign/protocol'
 import { parseEther } from 'viem'
 import { onTestFinished } from 'vitest'
@@ -80,4 +80,31 @@ export function toPayment(from: Hex, value: bigint, { to = alice, chainId = 3133
   }
   const domain = { name: 'Test Dollar', version: '1', chainId, verifyingContract: token }
   return { domain, types, primaryType: 'TransferWithAuthorization', message } as const
+}
+
+/** Permit2's witness, for tokens without EIP-3009. */
+export function toPermit(amount: bigint, { spender = X402_SPENDERS[0] as Hex, to = alice } = {}) {
+  const nowS = BigInt(Math.floor(Date.now() / 1000))
+  const types = {
+    PermitWitnessTransferFrom: [
+      { name: 'permitted', type: 'TokenPermissions' },
+      { name: 'spender', type: 'address' },
+      { name: 'nonce', type: 'uint256' },
+      { name: 'deadline', type: 'uint256' },
+      { name: 'witness', type: 'Witness' },
+    ],
+    TokenPermissions: [
+      { name: 'token', type: 'address' },
+      { name: 'amount', type: 'uint256' },
+    ],
+    Witness: [
+      { name: 'to', type: 'address' },
+      { name: 'validAfter', type: 'uint256' },
+    ],
+  } as const
+  const permitted = { token, amount }
+  const message = { permitted, spender, nonce: 1n, deadline: nowS + 300n, witness: { to, validAfter: nowS - 600n } }
+  const verifyingContract: Hex = '0x000000000022d473030f116ddee9f6b43ac78ba3'
+  const domain = { name: 'Permit2', chainId: 31337, verifyingContract }
+  return { domain, types, primaryType: 'PermitWitnessTransferFrom', message } as const
 }
