@@ -10,6 +10,8 @@ import {
 } from 'viem'
 import { hardhat } from 'viem/chains'
 import { describe, expect, test, vi } from 'vitest'
+import { createConfig } from 'wagmi'
+import { signTypedData } from 'wagmi/actions'
 import { startAgent, token, toPayment, toPermit } from '../../test/vaults/agents.ts'
 import { alice, bob, toFailure } from '../../test/vaults/vaults.ts'
 import { getBudget, revokeKey } from '../vaults/vaultCalls.ts'
@@ -63,6 +65,14 @@ describe('createAgent', () => {
     const tokens = vault.policy.budgets?.findIndex((budget) => budget.token === token) ?? -1
     expect(budgets[tokens]).toMatchObject({ spent: '40', left: '60' })
     expect(BigInt(budgets[1 - tokens]?.spent ?? 0)).toBeGreaterThan(5n + 120_000_000_000_000n)
+  })
+
+  test('works as the account of a wagmi action', async () => {
+    const { agent, vault, client } = await startAgent()
+    const config = createConfig({ chains: [hardhat], transports: { [hardhat.id]: http(client.config.rpcUrl) } })
+    const payment = toPayment(vault.address, 1n)
+    const signature = await signTypedData(config, { account: agent, ...payment })
+    expect((await recoverTypedDataAddress({ ...payment, signature })).toLowerCase()).toBe(vault.address)
   })
 
   test('pays by x402’s Permit2 permit, for the rule’s spenders only', async () => {
