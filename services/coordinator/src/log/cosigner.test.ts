@@ -276,6 +276,53 @@ test('refreshes the time of the public checkpoint while the log does not grow', 
   await expect.poll(() => rig.store.logs.get(HASH)?.notes.length).toBe(before + 1)
 })
 
+test('asks again for cosignatures that are older than a caller accepts, and shares recent ones', async () => {
+  await open()
+  const { note: first, size } = await logService.cosign(await record())
+  const counted = () => rig.witnesses.map(({ requests }) => requests.length)
+  const renew = () => logService.cosign({ origin: ORIGIN, size: 0, maxAgeMs: 30_000 })
+  await expect.poll(() => namesOf(first).length).toBe(2)
+  const before = counted()
+  rig.time.pass(30_000)
+  expect((await renew()).size).toBe(size)
+  expect(counted()).toEqual(before)
+  rig.time.pass(1)
+  const [renewed, shared] = await whilePassing(Promise.all([renew(), renew()]))
+  expect(shared).toEqual(renewed)
+  expect(renewed.size).toBe(size)
+  expect(parseNote(renewed.note).text).toBe(parseNote(first).text)
+  expect(renewed.note).not.toBe(first)
+  // A quorum suffices.
+  await expect.poll(() => counted().filter((count, index) => count > (before[index] ?? 0)).length).toBeGreaterThan(1)
+  // Callers without a limit still get it.
+  expect(await logService.cosign({ origin: ORIGIN, size })).toEqual(renewed)
+})
+
+test('a witness that stays silent gives no recent cosignature to callers that need it', async () => {
+  await open()
+  await logService.cosign(await record())
+  await Promise.all([witness(0).kill(), witness(1).kill()])
+  rig.time.pass(30_001)
+  const needs = [{ witnesses: [witness(0).key], quorum: 1 }]
+  const refused = expect(logService.cosign({ origin: ORIGIN, size: 0, needs, maxAgeMs: 30_000 })).rejects.toMatchObject(
+    { code: 'log_unavailable' },
+  )
+  rig.time.pass(10_000)
+  await refused
+})
+
+test('names the boot that has a log open', async () => {
+  logService = rig.startLogService()
+  expect(logService.findBoot(ORIGIN)).toBeUndefined()
+  await expect
+    .poll(() => {
+      rig.time.pass(1_000)
+      return logService.findBoot(ORIGIN)
+    })
+    .toBe(rig.enclave.bootId)
+  expect(logService.findBoot(ORIGINS[1] ?? '')).toBeUndefined()
+})
+
 test('logs a database failure, and stored checkpoints still get cosigned', async () => {
   await open()
   const asked = await record()

@@ -33,6 +33,8 @@ test.each<[SignItemError, string]>([
   [{ error: 'policy_unknown' }, 'enclave_unavailable'],
   [{ error: 'policy_not_supported' }, 'policy_refused'],
   [{ error: 'approvals_missing', missing: 2 }, 'approvals_missing'],
+  [{ error: 'budget_time' }, 'budget_time'],
+  [{ error: 'budget_unavailable' }, 'budget_unavailable'],
 ])('$error → %s', (error, code) => {
   expect(toItemError(error, { vault })).toMatchObject({ code })
 })
@@ -41,6 +43,22 @@ test('an approval is named by its index', () => {
   expect(toItemError({ error: 'approval_invalid', index: 0, reason: 'approval_expired' }, { vault })).toMatchObject({
     code: 'approval_invalid',
     details: 'approvals[0]: approval_expired',
+  })
+})
+
+test('an approval of a revoked key is named, too', () => {
+  expect(toItemError({ error: 'approval_invalid', index: 1, reason: 'approver_revoked' }, { vault })).toMatchObject({
+    code: 'approval_invalid',
+    details: 'approvals[1]: approver_revoked',
+  })
+})
+
+test('a budget is named with what it still allows', () => {
+  const left = '9'.repeat(77)
+  expect(toItemError({ error: 'budget_exceeded', budget: 2, left }, { vault })).toMatchObject({
+    code: 'budget_exceeded',
+    details: `budgets[2] allows ${left} more`,
+    exceeded: { budget: 2, left },
   })
 })
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { toEventHash } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -69,6 +70,43 @@ describe('vaults', () => {
     expect(await subject.store.listVaults(user.id)).toEqual([{ ...vault, isPinned: true }])
     expect(await subject.store.createVault(asked)).toEqual({ ...vault, isPinned: true })
     expect(await countJobs(asked.policy)).toBe(1)
+  })
+
+  test('finds a pinned vault by its address, with its owner as the enclave names them, and no wallet', async () => {
+    const { user, wallet } = await createOwner()
+    const asked = createVaultOf(user.id)
+    const vault = await subject.store.createVault(asked)
+    expect(await subject.store.findVaultAt(asked.address)).toBeUndefined()
+    await complete(asked.policy)
+    const owner = hash('sha256', `${user.issuer}\0${user.subject}`, 'hex')
+    expect(await subject.store.findVaultAt(asked.address)).toEqual({ ...vault, isPinned: true, owner })
+    for (const other of [wallet.address, `0x${randomHex(20)}` as const]) {
+      expect(await subject.store.findVaultAt(other)).toBeUndefined()
+    }
+  })
+
+  test('stores a revocation once per key, with its approvals, and finds it by its digest', async () => {
+    const { user, wallet } = await createOwner()
+    const vault = await subject.store.createVault(createVaultOf(user.id))
+    const { provenance } = wallet
+    const signed = {
+      kind: 'revocation',
+      subject: { address: vault.address, policy: vault.policy.hash, key: randomHex(32) },
+    } as const
+    const digest = toEventHash(signed)
+    const insert = async (slug: string) => {
+      const signing = { ...createTestSigningV2({ ...vault, provenance }, signed), slug, approvals: [] }
+      const batch = createTestBatch({ release: createTestRelease(signing.statement.coordinatorKey) })
+      return subject.store.insertSignings({ batch, signings: [signing], now: NOW })
+    }
+    const slug = randomHex(11)
+    const stored = [{ walletId: vault.id, digest, signature: null, slug }]
+    expect(await insert(slug)).toEqual(stored)
+    expect(await insert(randomHex(11))).toEqual(stored)
+    expect(await subject.store.findSigned([{ walletId: vault.id, digest }])).toEqual(stored)
+    expect(await subject.store.findProof(slug)).toMatchObject({ kind: 'revocation', txHash: digest, chainId: 0 })
+    const [summary] = await subject.store.listTransactions({ userId: user.id, limit: 1, before: undefined })
+    expect(summary).toMatchObject({ kind: 'revocation', walletAddress: vault.address })
   })
 
   test('the user’s own wallet stays separate', async () => {

@@ -102,6 +102,35 @@ describe('an enclave’s attested logs', () => {
   })
 })
 
+describe('signing at a named boot', () => {
+  async function startPair() {
+    const [first, second] = [await startLogged(), await startLogged()]
+    second.bootId = '2b'.repeat(16)
+    const { enclave } = setUp([first.url, second.url])
+    await Promise.all(enclave.logs.map((log) => log.getTerms()))
+    return { first, second, enclave, signed: () => [first, second].map(countSigned) }
+  }
+  const countSigned = ({ paths }: FakeEnclave) => paths.filter((path) => path === '/sign').length
+
+  test('calls no other enclave, even if that one fails', async () => {
+    const { first, second, enclave, signed: counts } = await startPair()
+    await enclave.signItems(items, undefined, BOOT)
+    await enclave.signItems(items, undefined, BOOT)
+    expect(counts()).toEqual([2, 0])
+    first.handlers['/sign'] = refuse(503, 'log_unavailable')
+    await expect(enclave.signItems(items, undefined, BOOT)).rejects.toEqual(logUnavailable)
+    expect(counts()).toEqual([3, 0])
+    expect(second.paths).not.toContain('/sign')
+  })
+
+  test('returns budget_unavailable for a boot that has ended, without calling an enclave', async () => {
+    const { enclave, signed: counts } = await startPair()
+    const unknown = enclave.signItems(items, undefined, '3c'.repeat(16))
+    await expect(unknown).rejects.toEqual(withCode('budget_unavailable'))
+    expect(counts()).toEqual([0, 0])
+  })
+})
+
 describe('signing with a log', () => {
   const [batch] = toBatches(BOOT)
   test.each<[string, unknown]>([
