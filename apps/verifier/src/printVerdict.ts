@@ -81,7 +81,8 @@ export function printVerdictJson(outcome: CliOutcome): string {
 function toSigned(receipt: AnyReceipt, { content: shown, owner, policy }: CliOutcome) {
   if (receipt.version !== ATTESTATION_V2) return { transaction: toTransaction(receipt.transaction) }
   const { policy: policyHash } = receipt.signer.statement
-  const vault = policyHash === null ? {} : { vault: { policyHash, policy } }
+  const budget = receipt.kind === 'transaction' ? receipt.subject.budget : shown?.budget
+  const vault = policyHash === null ? {} : { vault: { policyHash, policy, ...(budget && { budget }) } }
   return { ...toSignedOfKind(receipt, { shown, owner }), ...vault }
 }
 

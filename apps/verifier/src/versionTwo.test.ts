@@ -248,6 +248,7 @@ describe('a log', () => {
     expect(json.log).toEqual({
       origin: 'log.example/enclave-a',
       index: 6,
+      timesS: [1_781_524_801, 1_781_524_801],
       size: 11,
       cosigners: [first, third],
       witnesses: 3,
@@ -269,6 +270,16 @@ describe('a log', () => {
 })
 
 describe('a vault', () => {
+  test.each(['transfer', 'revocation'] as const)('with budgets: its %s verifies, and is shown', async (name) => {
+    const issue = await issueGoldenV2(goldenVaults[name])
+    const folder = await createFolder({ 'receipt.car': encodeReceiptCar(issue) })
+    const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.car'), '--json', ...offline(issue)])
+    expect(exitCode).toBe(7)
+    const { vault, revocation } = JSON.parse(stdout)
+    expect(vault.budget).toEqual(goldenVaults[name].vault?.budget)
+    expect(revocation?.key).toBe(issue.receipt.kind === 'revocation' ? issue.receipt.subject.key : undefined)
+  })
+
   test('is verified with policy.json next to the receipt, offline, and described', async () => {
     const parts = Object.entries({ ...vault.blocks, collateral: vault.collateral })
     const files = Object.fromEntries(parts.map(([name, bytes]) => [`${name}.json`, bytes]))
