@@ -1,11 +1,11 @@
 import type { Policy } from '@countersign/policy'
-import { type ProofPayload, type TransactionSummary, useService } from '@countersign/sdk'
-import { useState } from 'react'
+import { type ProofPayload, type ServiceError, type TransactionSummary, useService } from '@countersign/sdk'
+import { useEffect, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { describeSigned } from '../history/describeSigned.ts'
 import { Link } from '../router.tsx'
 import { Button } from '../ui/Button.tsx'
-import { useAction } from '../ui/useAction.ts'
+import { toServiceError } from '../words/explainError.ts'
 import { toAgo, toShortHex } from '../words/format.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
@@ -17,28 +17,41 @@ type AgentPayment = { transaction: TransactionSummary; agents: readonly string[]
 export function AgentPayments({ policy, transactions }: AgentPaymentsProps) {
   const { client } = useService()
   const config = useConfig()
+  const [isOpen, setIsOpen] = useState(false)
   const [payments, setPayments] = useState<readonly AgentPayment[] | null>(null)
-  const { run, isRunning, failure } = useAction()
-  const load = () =>
-    run(async () => {
+  const [error, setError] = useState<ServiceError | null>(null)
+  const [turn, setTurn] = useState(0)
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new turn reads again
+  useEffect(() => {
+    if (!isOpen) return
+    const controller = new AbortController()
+    const { signal } = controller
+    async function read() {
       const published = transactions.filter(({ kind, status }) => isPayment(kind) && status !== 'pending_pin')
-      const proofs = await Promise.all(published.map(({ slug }) => client.api.getProof(slug)))
-      setPayments(
-        published.flatMap((transaction, index) => {
-          const agents = findAgents(policy, proofs[index]?.receipt ?? null)
-          return agents === undefined ? [] : [{ transaction, agents }]
-        }),
-      )
-    })
+      const proofs = await Promise.all(published.map(({ slug }) => client.api.getProof(slug, { signal })))
+      return published.flatMap((transaction, index) => {
+        const agents = findAgents(policy, proofs[index]?.receipt ?? null)
+        return agents === undefined ? [] : [{ transaction, agents }]
+      })
+    }
+    setError(null)
+    read().then(
+      (found) => !signal.aborted && setPayments(found),
+      (caught: unknown) => !signal.aborted && setError(toServiceError(caught)),
+    )
+    return () => controller.abort()
+  }, [client, policy, transactions, isOpen, turn])
+
   return (
-    <details className="provenance" onToggle={({ currentTarget }) => currentTarget.open && load()}>
+    <details className="provenance" onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}>
       <summary>Payments by agents</summary>
-      <VaultErrorNotice error={failure}>
-        <Button look="small" onClick={load}>
+      <VaultErrorNotice error={error}>
+        <Button look="small" onClick={() => setTurn((before) => before + 1)}>
           Reload payments
         </Button>
       </VaultErrorNotice>
-      {payments === null && isRunning ? <p role="status">Loading payments…</p> : null}
+      {payments === null && error === null ? <p role="status">Loading payments…</p> : null}
       {payments?.length === 0 ? <p>No payments by agents in the loaded history.</p> : null}
       <ul className="agents">
         {payments?.map(({ transaction, agents }) => {

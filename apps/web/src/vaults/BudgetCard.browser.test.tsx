@@ -1,8 +1,9 @@
 import { createPolicy, type Policy } from '@countersign/policy'
 import type { VaultBudgetInfo } from '@countersign/protocol'
+import { type CreateAgentParameters, createAgent } from '@countersign/sdk/agent'
 import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
-import { createPasskey, createVault, type Vault } from '@countersign/sdk/vaults/client'
+import { attestVault, createPasskey, createVault, type Vault } from '@countersign/sdk/vaults/client'
 import { afterEach, expect, test } from 'vitest'
 import { agent, toKey, token } from '../../../../packages/policy/test/policies.ts'
 import { type BudgetProofOptions, createBudgetProof } from '../../../../packages/verify/test/budgetProof.ts'
@@ -10,6 +11,7 @@ import { expectAccessible } from '../../test/shell/expectAccessible.ts'
 import { button, installPasskeys } from '../../test/vaults/openVault.ts'
 import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
 import { toPolicy } from './template.ts'
+import { toAgentSettings } from './toAgentSettings.ts'
 
 const passkeys = installPasskeys()
 afterEach(closeWallet)
@@ -134,4 +136,38 @@ test('revokes an agent with a passkey, also after the session has ended', async 
   await expect.element(screen.getByText('Passkey cancelled')).toBeVisible()
   await button(screen, 'Revoke with passkey').click()
   await expect.poll(() => service.proofs.map(({ kind }) => kind)).toEqual(['revocation'])
+})
+
+test('lists the payments that agents approved without a session, and no others', async () => {
+  const { screen, service, vault } = await openBudget()
+  const client = new ServiceClient(service.config)
+  await attestVault(client, vault)
+  const settings = toAgentSettings(vault, { apiBaseUrl: service.config.apiBaseUrl, key: '09'.repeat(32) })
+  const account = createAgent(JSON.parse(settings) as CreateAgentParameters)
+  const members = 'address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce'
+  const types = members.split(',').map((member) => {
+    const [type = '', name = ''] = member.split(' ')
+    return { name, type }
+  })
+  await account.signTypedData({
+    domain: { name: 'USD Coin', version: '2', chainId: 31337, verifyingContract: token },
+    types: { TransferWithAuthorization: types },
+    primaryType: 'TransferWithAuthorization',
+    message: {
+      from: vault.address,
+      to: token,
+      value: 5n,
+      validAfter: 0n,
+      validBefore: BigInt(nowS() + 60),
+      nonce: `0x${'01'.repeat(32)}`,
+    },
+  })
+  for (const { slug } of service.proofs) service.advanceProof(slug)
+  await screen.getByRole('link', { name: 'Vaults', exact: true }).click()
+  await screen.getByRole('link', { name: /^0x/ }).click()
+  await screen.getByText('Payments by agents').click()
+  await expect.element(screen.getByText(/^Signed payment, amount private/)).toBeVisible()
+  await expect.element(screen.getByText(/^just now, by fd172438…e9f618/)).toBeVisible()
+  expect(screen.getByRole('link', { name: 'View proof' }).elements()).toHaveLength(1)
+  await expectAccessible()
 })

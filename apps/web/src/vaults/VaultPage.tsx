@@ -1,5 +1,5 @@
 import { assertPolicy, describePolicy } from '@countersign/policy'
-import { type Hex, ServiceError, type WalletInfo } from '@countersign/sdk'
+import { type Hex, ServiceError, type TransactionSummary, type WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { useMemo } from 'react'
 import { HistoryCard } from '../history/HistoryCard.tsx'
@@ -34,6 +34,8 @@ export function VaultPage({ address }: { address: Hex }) {
     </SignedInPage>
   )
 }
+
+const NONE: readonly TransactionSummary[] = []
 
 type SignedIn = { wallet: WalletInfo; onSessionLost: () => void }
 
@@ -90,7 +92,7 @@ function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }
         {vault.policy.budgets === undefined ? null : (
           <BudgetCard
             vault={vault}
-            transactions={own?.transactions ?? []}
+            transactions={own?.transactions ?? NONE}
             onChanged={onChanged}
             onSessionLost={onSessionLost}
           />

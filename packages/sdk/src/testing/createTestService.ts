@@ -164,7 +164,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     if (approvals !== undefined) throw invalidRequest('approvals are for a vault')
     if (rule !== undefined) throw invalidRequest('rule is for a vault')
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
-    return { ...own, rule: null, approvals: null, budget: undefined }
+    return { ...own, rule: null, approvals: null, session: 'cookie' as const, budget: undefined }
   }
 
   type FoundKey = ReturnType<typeof findKey>
@@ -180,10 +180,10 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   }
 
   async function addTransaction(
-    { account, signer, rule, approvals, budget }: FoundKey,
+    { account, signer, rule, approvals, session, budget }: FoundKey,
     { digest, txMetadata }: SignDigestRequest,
   ) {
-    const permission = { rule, approvals, budget }
+    const permission = { rule, approvals, session, budget }
     const signed = { digest, txMetadata, ...permission, signature: await account.sign({ hash: digest }) }
     const { signature, slug } = signings.addTransaction(signer, signed)
     return { signature, slug }
@@ -201,7 +201,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   }
 
   async function addOffChain(
-    { account, signer, rule, approvals, budget }: FoundKey,
+    { account, signer, rule, approvals, session, budget }: FoundKey,
     content: OffChainContent & { digest: Hex; approvals?: readonly Approval[] },
   ) {
     const signature = await account.sign({ hash: content.digest })
@@ -211,7 +211,8 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       signature: { salt: salt('signature'), signature },
     }
     const commitment = toHex(computeCommitment(opening))
-    const { slug } = signings.add(signer, { kind: 'off-chain', subject: { commitment } }, { rule, approvals })
+    const permission = { rule, approvals, session }
+    const { slug } = signings.add(signer, { kind: 'off-chain', subject: { commitment } }, permission)
     return { signature, slug, opening }
   }
 

@@ -109,12 +109,13 @@ export type TestReceiptV2Parameters = Pick<TestReceiptParameters, 'from' | 'publ
   approvals: string | null
   /** The rule that allowed the signature, if a vault signed. */
   rule: number | null
+  session: 'cookie' | 'none'
 }
 
 /** The same in the shape of version 2, for everything except transactions of the user's own wallet. */
 export function createTestReceiptV2(
   signed: Signed,
-  { from, publicKey, signedAt, sequence, policy, approvals, rule }: TestReceiptV2Parameters,
+  { from, publicKey, signedAt, sequence, policy, approvals, rule, session }: TestReceiptV2Parameters,
 ): AttestationReceiptV2 {
   const subject = toHex(hashSubject(signed.subject))
   const entropy = {
@@ -141,7 +142,7 @@ export function createTestReceiptV2(
         approvals,
         coordinatorKey: filler('coordinator key', 32),
         rule,
-        session: 'cookie',
+        session,
         signedAt,
       },
       inclusion: { leafIndex: 0, path: [] },

@@ -21,7 +21,13 @@ import {
 import { keccak256, stringToBytes } from 'viem'
 import { toRawCid } from '../vaults/vault.ts'
 import { toCursor } from './parseRequest.ts'
-import { createTestReceipt, createTestReceiptV2, filler, toBase64Url } from './testReceipt.ts'
+import {
+  createTestReceipt,
+  createTestReceiptV2,
+  filler,
+  type TestReceiptV2Parameters,
+  toBase64Url,
+} from './testReceipt.ts'
 
 /** The key that signed. */
 export type TestSigner = {
@@ -50,8 +56,8 @@ type TestSigning = SignedContent & {
   onchainBlockNumber: number | null
 }
 
-/** What allowed a vault to sign: the rule, and the hash of its approvals, if any. */
-type Permission = { rule: number | null; approvals: string | null }
+/** What allowed a vault to sign: the rule, the hash of its approvals, if any, and whether there was a session. */
+type Permission = Pick<TestReceiptV2Parameters, 'rule' | 'approvals' | 'session'>
 
 type SignedTransaction = Permission & {
   digest: Hex
@@ -138,7 +144,7 @@ export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
       const summary = toSignedSummary({ kind: 'transaction', subject: parseTxMetadata(txMetadata) })
       return findOrAdd({ signer, summary, txHash, chainId: txMetadata.chainId, signature, toReceipt })
     },
-    add(signer, signed, permission = { rule: null, approvals: null }) {
+    add(signer, signed, permission = { rule: null, approvals: null, session: 'cookie' }) {
       const { address: from, publicKey, policyHash: policy } = signer
       const { chainId, signature } = hasSignature(signed) ? signed.subject : ({ chainId: 0, signature: '0x' } as const)
       return findOrAdd({

@@ -113,7 +113,11 @@ export type VaultSignRequest = {
 }
 
 /** What allowed a vault to sign: the hash of its approvals, if any, and the counted amounts. */
-export type VaultPermission = { approvals: string | null; budget: VaultBudget | undefined }
+export type VaultPermission = {
+  session: 'cookie' | 'none'
+  approvals: string | null
+  budget: VaultBudget | undefined
+}
 
 /**
  * Decides like the enclave, with the same code, and counts a payment. Takes the time of a schedule from the sample, and the time of budgets
@@ -138,7 +142,12 @@ export function assertVaultAllows(
   const isRevoked = ({ approver }: Approval) => state.revoked.includes(policy.approvers[approver]?.publicKey ?? '')
   if (approvals.some(isRevoked)) throw notApproved('the key of an approval was revoked')
   const hash = approvals.length === 0 ? null : toHex(hashApprovals(approvals))
-  return { approvals: hash, budget: verdict.spends && count(policy, state, { digest, spends: verdict.spends, nowMs }) }
+  const session = hasSession ? 'cookie' : 'none'
+  return {
+    session,
+    approvals: hash,
+    budget: verdict.spends && count(policy, state, { digest, spends: verdict.spends, nowMs }),
+  }
 }
 
 type AssertApprovedParameters = Omit<CheckApprovalsParameters, 'policy' | 'vaultAddress' | 'digest' | 'nowMs'> & {
