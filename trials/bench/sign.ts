@@ -6,6 +6,7 @@ import { createAccounts, createUser, type Scope, withScope } from '@countersign/
 import { createClient } from '../../services/enclave/test/clientKey.ts'
 import { createVault } from '../createVault.ts'
 import { startInterceptor } from '../interceptor.ts'
+import { toPolicy } from '../log/checkLog.ts'
 import { openQuery } from '../openQuery.ts'
 import { createQuickPasskey } from '../quickPasskey.ts'
 import { BUDGET, readBudget } from './budget.ts'
@@ -38,7 +39,7 @@ const LANES: readonly {
   name: string
   changes: Changes
   isCompared?: true
-  hasVaults?: true
+  vaults?: 'free' | 'logged' | 'budget'
   /** Sessions with browser keys, whose callers stamp each request. */
   isBound?: true
   at?: readonly number[]
@@ -49,7 +50,9 @@ const LANES: readonly {
   { name: 'v2+log', changes: { receipts: 2, log: { route } }, isCompared: true },
   { name: 'one quote each', changes: { limit: 1 }, at: SINGLE_CONNECTIONS },
   { name: 'two enclaves', changes: { enclaves: 2 }, at: BUSY_CONNECTIONS },
-  { name: 'vault', changes: {}, hasVaults: true, at: BUSY_CONNECTIONS },
+  { name: 'vault', changes: {}, vaults: 'free', at: BUSY_CONNECTIONS },
+  { name: 'logged vault', changes: { receipts: 2, log: { route } }, vaults: 'logged', at: BUSY_CONNECTIONS },
+  { name: 'budgeted vault', changes: { receipts: 2, log: { route } }, vaults: 'budget', at: BUSY_CONNECTIONS },
 ]
 
 const RATIOS = [
@@ -61,6 +64,7 @@ const RATIOS = [
   ['old v2+log', 'old v2'],
   ['two enclaves', 'v1'],
   ['vault', 'v1'],
+  ['budgeted vault', 'logged vault'],
   ...LANES.map(({ name }) => [name, `old ${name}`] as const),
 ] as const
 
@@ -76,13 +80,13 @@ export function benchSign(run: Run): Promise<Report[]> {
     const bench = await openBench(scope, { checkpoint_timeout: '1d', max_wal_size: '16GB' })
     const { query } = scope.add(await connectPostgres(bench.postgres.url), ({ end }) => end())
     const lanes: Lane[] = []
-    const start = async (name: string, changes: Changes, { hasVaults, isBound, at }: (typeof LANES)[number]) => {
+    const start = async (name: string, changes: Changes, { vaults, isBound, at }: (typeof LANES)[number]) => {
       const chosen = at?.filter((each) => connections.includes(each))
       if (!name.includes(word) || chosen?.length === 0) return
       const measured = await bench.start(changes)
       const load = {
         ...measured,
-        ...(hasVaults && { vaults: await createVaults(scope, measured) }),
+        ...(vaults && { vaults: await createVaults(scope, measured, vaults) }),
         ...(isBound && (await bindSessions(measured))),
       }
       const isWhole = changes.enclaves === undefined
@@ -127,19 +131,48 @@ export function benchSign(run: Run): Promise<Report[]> {
   })
 }
 
-/** Creates a vault for each user. Its rules allow all measured transactions with one approval. */
-async function createVaults(scope: Scope, { databaseUrl, stack, cookies }: Measured): Promise<LoadedVault[]> {
+/** Creates a vault for each user. Its only rule allows all measured transactions with one approval. */
+async function createVaults(
+  scope: Scope,
+  { databaseUrl, stack, cookies }: Measured,
+  kind: 'free' | 'logged' | 'budget',
+): Promise<LoadedVault[]> {
   const passkey = createQuickPasskey({ seed: 1, rpId: 'vault.example' })
-  const rule = {
-    kind: 'transaction',
-    chainIds: 'any',
-    to: 'any',
-    maxFeeWei: '100000',
-    maxValueWei: '1',
-    approvers: 'any',
-  } as const
-  const rules = [{ ...rule, approvals: 1 }]
-  const policy = createPolicy({ version: 1, log: null, approvers: [passkey.approver], rules })
+  const shared = { version: 1, approvers: [passkey.approver] } as const
+  const policyLog = toPolicy(stack.witnesses)
+  const policy =
+    kind === 'budget'
+      ? createPolicy({
+          ...shared,
+          log: { ...policyLog, origin: stack.logOrigins[0] },
+          budgets: [{ chainId: 31337, token: null, limit: String(10n ** 24n), periodS: 3_600 }],
+          rules: [
+            {
+              kind: 'spend',
+              chainIds: [31337],
+              payees: 'any',
+              forms: ['coin'],
+              approvals: 1,
+              approvers: [0],
+              session: true,
+            },
+          ],
+        })
+      : createPolicy({
+          ...shared,
+          log: kind === 'logged' ? policyLog : null,
+          rules: [
+            {
+              kind: 'transaction',
+              chainIds: 'any',
+              to: 'any',
+              maxFeeWei: '100000',
+              maxValueWei: '1',
+              approvals: 1,
+              approvers: 'any',
+            },
+          ],
+        })
   const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
   const vaults: LoadedVault[] = []
   for (const { sub } of createAccounts(cookies.length)) {

@@ -31,15 +31,16 @@ export function toStateHex({ keyId, random, sequence, revoked, counters }: Vault
 export function parseStateHex(text: string): VaultState | undefined {
   const counters = (text.length / 2 - HEAD_BYTES) / COUNTER_BYTES
   if (!Number.isInteger(counters) || counters < 0 || counters > MAX_COUNTERS || !isHex(text)) return undefined
-  const read = (start: number, bytes: number) => BigInt(`0x${text.slice(2 * start, 2 * (start + bytes))}`)
+  const slice = (start: number, bytes: number) => text.slice(2 * start, 2 * (start + bytes))
+  const read = (start: number, bytes: number) => Number.parseInt(slice(start, bytes), 16)
   const state: VaultState = {
     keyId: text.slice(0, 32),
     random: text.slice(32, 64),
-    sequence: Number(read(32, 8)),
-    revoked: Number(read(40, 4)),
+    sequence: read(32, 8),
+    revoked: read(40, 4),
     counters: Array.from({ length: counters }, (_, index) => {
       const start = HEAD_BYTES + COUNTER_BYTES * index
-      return { window: Number(read(start, 8)), spent: read(start + 8, 32) }
+      return { window: read(start, 8), spent: BigInt(`0x${slice(start + 8, 32)}`) }
     }),
   }
   // Numbers above 2^53 lose digits.

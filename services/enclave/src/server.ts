@@ -18,8 +18,9 @@ export type Listen =
 /** A TLS key created at start, which never leaves this process, and SHA-256 of its SubjectPublicKeyInfo. */
 export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<ArrayBuffer> }
 
-/** 256 items of a kilobyte or two, fewer with large calldata, or the leaves of some thousands of statements. */
+/** 256 items of a kilobyte or two, fewer with large calldata, the leaves of some thousands of statements, or states. */
 const MAX_SIGN_BYTES = 4_194_304
+const LARGE_PATHS: ReadonlySet<string> = new Set([enclavePaths.sign, enclavePaths.release, enclavePaths.log])
 /** All other calls are small. */
 const MAX_BODY_BYTES = 131_072
 /**
@@ -176,7 +177,7 @@ async function answer(
 ) {
   const head = { method: request.method ?? '', path: request.url ?? '/', headers: request.headers }
   const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
-  const isLarge = head.path === enclavePaths.sign || head.path === enclavePaths.release
+  const isLarge = LARGE_PATHS.has(head.path)
   const maxBytes = isLarge && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
   // Each byte can be a chunk, which costs a hundred times its length. Our callers know the length of their bodies.
