@@ -50,10 +50,11 @@ export function describePolicy(policy: Policy): PolicyWords {
   }
 }
 
-/** Sorted by the number of approvals. */
+/** Budgets first, then by the number of approvals. */
 function summarize(policy: Policy): string {
   const { rules, schedule } = policy
-  const sorted = rules.toSorted((left, right) => left.approvals - right.approvals)
+  const isSpend = ({ kind }: Rule) => Number(kind === 'spend')
+  const sorted = rules.toSorted((left, right) => isSpend(right) - isSpend(left) || left.approvals - right.approvals)
   // Without duplicates: a policy can have more than a hundred rules, and a page may show a hundred policies.
   const shapes = sorted.map(toShape)
   const parts = sorted.map((rule, index) => {

@@ -62,11 +62,12 @@ test('describes the budgets that a payment was counted against, and a revoked ag
   const policyOf = (name: 'transfer' | 'revocation') => goldenVaults[name].vault?.policy
   const transfer = await issueGoldenV2(goldenVaults.transfer)
   const { facts } = say({ receipt: transfer.receipt, policy: policyOf('transfer') })
+  const unit = `in the smallest unit of ${policyOf('transfer')?.budgets?.find(({ token }) => token !== null)?.token}`
   expect(facts.filter(({ name }) => /^Budget|^Approved/.test(name))).toEqual([
     { name: 'Approved by', value: 'agent key 2 of 3' },
-    { name: 'Budget 1', value: '2500000 counted, 4500000 of 10000000 left' },
-    { name: 'Budget 2', value: '2500000 counted, 77500000 of 100000000 left' },
-    { name: 'Budget 3', value: '120000000000000 counted, 880000000000000 of 1000000000000000 left' },
+    { name: 'Budget 1', value: `2500000 counted, 4500000 of 10000000 left, ${unit}` },
+    { name: 'Budget 2', value: `2500000 counted, 77500000 of 100000000 left, ${unit}` },
+    { name: 'Budget 3', value: '0.00012 counted, 0.00088 of 0.001 left, in ETH' },
   ])
   const { receipt } = await issueGoldenV2(goldenVaults.revocation)
   const words = say({ receipt, policy: policyOf('revocation') })

@@ -227,13 +227,17 @@ function describeApprovers({ approvers }: Policy, approvals: readonly unknown[] 
   })
 }
 
-/** What the payment was counted as, with what is left, in the smallest unit of the asset. */
+/** What the payment was counted as, with what is left. Amounts of tokens are in their smallest unit. */
 function describeBudget({ budgets = [] }: Policy, counted: VaultBudget | undefined): Fact[] {
   return (counted?.items ?? []).flatMap(({ budget: index, before, after }) => {
     const budget = budgets[index]
     if (budget === undefined) return []
+    const { chainId, token, limit } = budget
+    const toAmount = (value: bigint) => (token === null ? toCoins(String(value)) : String(value))
     const [spent, paid] = [BigInt(after), BigInt(after) - BigInt(before)]
-    const value = `${paid} counted, ${BigInt(budget.limit) - spent} of ${budget.limit} left`
+    const left = `${toAmount(BigInt(limit) - spent)} of ${toAmount(BigInt(limit))} left`
+    const unit = token === null ? `in ${nameCoin(chainId)}` : `in the smallest unit of ${token}`
+    const value = `${toAmount(paid)} counted, ${left}, ${unit}`
     return [{ name: `Budget ${index + 1}`, value: counted?.isRepeated ? `${value} (counted before)` : value }]
   })
 }

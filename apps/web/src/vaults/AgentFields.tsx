@@ -1,4 +1,5 @@
 import { type AgentKey, createAgentKey } from '@countersign/sdk/agent'
+import type { ReactNode } from 'react'
 import { useCoin, useTokens } from '../config.ts'
 import { Button } from '../ui/Button.tsx'
 import { Field, type FieldProps } from '../ui/Field.tsx'
@@ -11,10 +12,12 @@ type AgentFieldsProps = {
   /** The key that this page created, if any. */
   keyPair: AgentKey | null
   onKeyPair: (keyPair: AgentKey) => void
+  /** The limit. */
+  children: ReactNode
 }
 
 /** What the agent spends, and its key. */
-export function AgentFields({ text, keyPair, onKeyPair }: AgentFieldsProps) {
+export function AgentFields({ text, keyPair, onKeyPair, children }: AgentFieldsProps) {
   const coin = useCoin()
   const tokens = useTokens()
   const { run, isRunning, failure } = useAction()
@@ -39,6 +42,7 @@ export function AgentFields({ text, keyPair, onKeyPair }: AgentFieldsProps) {
           <option value="0">in total</option>
         </Field>
       </div>
+      {children}
       <Field
         id="vault-agent-key"
         label="Agent’s public key"

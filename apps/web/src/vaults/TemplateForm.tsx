@@ -26,6 +26,22 @@ export function TemplateForm({ fields, errors, canCount, onChange, ...agent }: T
     error: errors[name],
     onChange: (value: string) => onChange({ [name]: value }),
   })
+  const limit = (
+    <Field
+      id="vault-limit"
+      label={`${templateWords[template].limitLabel}, in ${(isAgent ? token?.symbol : undefined) ?? coin}`}
+      hint={
+        template === 'list'
+          ? 'Leave empty for any amount.'
+          : isAgent && token === undefined
+            ? 'Includes the network fees of the agent’s payments.'
+            : undefined
+      }
+      {...text('limit')}
+      inputMode="decimal"
+      placeholder="0.05"
+    />
+  )
   return (
     <>
       <fieldset className="templates">
@@ -53,21 +69,13 @@ export function TemplateForm({ fields, errors, canCount, onChange, ...agent }: T
           </p>
         </Notice>
       ) : null}
-      {isAgent ? <AgentFields text={text} {...agent} /> : null}
-      <Field
-        id="vault-limit"
-        label={`${templateWords[template].limitLabel}, in ${(isAgent ? token?.symbol : undefined) ?? coin}`}
-        hint={
-          template === 'list'
-            ? 'Leave empty for any amount.'
-            : isAgent && token === undefined
-              ? 'Includes the network fees of the agent’s payments.'
-              : undefined
-        }
-        {...text('limit')}
-        inputMode="decimal"
-        placeholder="0.05"
-      />
+      {isAgent ? (
+        <AgentFields text={text} {...agent}>
+          {limit}
+        </AgentFields>
+      ) : (
+        limit
+      )}
       {template === 'list' || isAgent ? (
         <Field
           id="vault-recipients"
