@@ -268,6 +268,7 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
       'database_unavailable',
       'approval_invalid',
       'policy_refused',
+      'key_binding_mismatch',
       'quota_spent',
       'attestation_invalid',
       'signature_invalid',
@@ -285,12 +286,12 @@ export const routes: Readonly<Record<RouteName, RouteWords>> = {
       'With a proof: the vault’s state, its path to the root of the table in `entry`, and the path of `entry` to a cosigned checkpoint.',
     needsSession: true,
     answers: { 200: 'The budgets, and the revoked keys of agents' },
-    failures: [...session, 'invalid_request', 'vault_not_found', 'budget_unavailable'],
+    failures: [...session, 'invalid_request', 'vault_not_found', 'budget_unavailable', 'log_unavailable'],
   },
   'POST /vaults/:address/revoke': {
     summary: 'Revoke an agent’s key',
     description:
-      'With a session of the owner, or without one and with the approval of one passkey of the vault: kind `revocation`, rule 255, and as digest the SHA-256 of the key. Responds when witnesses have cosigned the revocation, which is final. A repeated call returns the same slug. A body without a session can have 4 KiB.',
+      'With a session of the owner, or without one and with the approval of one passkey of the vault: kind `revocation`, rule 255, and as digest the SHA-256 of the key. Responds when witnesses have cosigned the revocation, which is final. A repeated call returns the same slug. A body can have 4 KiB.',
     answers: { 200: 'The slug of the proof' },
     failures: [...session, ...post, ...signing, 'approval_invalid', 'vault_not_found', 'budget_unavailable'],
   },
