@@ -1,3 +1,4 @@
+import { toBundlePath } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { createFetchBytes, createLogsMemory, createMonitorMemory, monitorWallet } from '@countersign/verify'
 import { signedAt, toManifest } from '../../packages/verify/test/issues.ts'
@@ -87,9 +88,10 @@ export async function runHistory({ say }: Pick<TrialDeps, 'say'>, { count }: Opt
     return () => void node.blocks.splice(-21)
   })
   await plant('a withheld tile', 'log-withholds', () => {
-    const path = `tile/entries/${String(Math.floor(log.entries.length / 256)).padStart(3, '0')}.p/${(log.entries.length % 256) + 1}`
-    serve(createFakeLog([...log.entries, { ...hidden, keyId: 'ee'.repeat(16) }]))
-    served.gone.add(path)
+    const grown = createFakeLog([...log.entries, { ...hidden, keyId: 'ee'.repeat(16) }])
+    const last = grown.close() - 1
+    serve(grown)
+    served.gone.add(toBundlePath({ index: Math.floor(last / 256), width: (last % 256) + 1 }))
     return () => serve(log)
   })
   await plant('a second history', 'log-lies', () => {
