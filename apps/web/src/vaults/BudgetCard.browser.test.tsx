@@ -10,6 +10,7 @@ import { type BudgetProofOptions, createBudgetProof } from '../../../../packages
 import { expectAccessible } from '../../test/shell/expectAccessible.ts'
 import { button, installPasskeys } from '../../test/vaults/openVault.ts'
 import { closeWallet, openWallet } from '../../test/wallet/openWallet.tsx'
+import { writeCheckedOwner } from '../wallet/checkedOwner.ts'
 import { toPolicy } from './template.ts'
 import { toAgentSettings } from './toAgentSettings.ts'
 
@@ -93,6 +94,19 @@ test.each<[string, OpenOptions]>([
   set({ witnesses: [1, 2], origin: 'log.example/1' })
   await button(screen, 'Reload budget').click()
   await expect.element(screen.getByRole('meter', { name: '10 USDC per day' })).toBeInTheDocument()
+})
+
+test('shows no amounts of another vault, once this browser has verified the vault’s address', async () => {
+  const { screen, service, vault, set } = await openBudget({ spent })
+  await expect.element(screen.getByRole('meter', { name: '10 USDC per day' })).toBeInTheDocument()
+  const { apiBaseUrl } = service.config
+  const checked = { email: service.user.email, sentence: '', slug: '', keyId: 'a1'.repeat(16) }
+  writeCheckedOwner({ apiBaseUrl, deposit: vault, email: service.user.email }, checked)
+  set({ keyId: 'b2'.repeat(16) })
+  await screen.getByRole('link', { name: 'Vaults', exact: true }).click()
+  await screen.getByRole('link', { name: /^0x/ }).click()
+  await expect.element(screen.getByText('The budget doesn’t match its proof')).toBeVisible()
+  expect(screen.getByRole('meter').elements()).toHaveLength(0)
 })
 
 test('warns that amounts may be old', async () => {
