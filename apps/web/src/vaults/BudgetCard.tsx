@@ -23,8 +23,8 @@ type BudgetCardProps = {
   onSessionLost: () => void
 }
 
-/** `checked` is null if the service has no proof, because nothing has been counted. */
-type BudgetState = { checked: CheckedBudget | null } | { error: ServiceError }
+/** `checked` is null if the service has no proof, because nothing has been counted. `isOwn`: its state is of this vault's key. */
+type BudgetState = { checked: CheckedBudget | null; isOwn: boolean } | { error: ServiceError }
 
 /** Budgets, agents and their payments. Shows only amounts that the vault's witnesses have cosigned. */
 export function BudgetCard({ vault, transactions, onChanged, onSessionLost }: BudgetCardProps) {
@@ -41,7 +41,7 @@ export function BudgetCard({ vault, transactions, onChanged, onSessionLost }: Bu
           Reload budget
         </Button>
       </VaultErrorNotice>
-      {state === null || error !== null ? null : (
+      {state === null || 'error' in state ? null : (
         <>
           <ul className="budgets">
             {budgets.map((budget, index) => (
@@ -53,7 +53,7 @@ export function BudgetCard({ vault, transactions, onChanged, onSessionLost }: Bu
               />
             ))}
           </ul>
-          <BudgetNote checked={checked} />
+          <BudgetNote checked={checked} isOwn={state.isOwn} />
         </>
       )}
       <AgentList
@@ -82,7 +82,8 @@ function useVaultBudget(vault: Vault, onSessionLost: () => void) {
     async function read(): Promise<BudgetState> {
       // Known once this browser has verified whose the address is.
       const { keyId } = readCheckedOwner({ apiBaseUrl, deposit: vault, email }) ?? {}
-      return { checked: checkVaultBudget(vault.policy, await getBudget(client, vault), { keyId }) }
+      const checked = checkVaultBudget(vault.policy, await getBudget(client, vault), { keyId })
+      return { checked, isOwn: keyId !== undefined }
     }
     read()
       .catch((caught: unknown) => ({ error: toServiceError(caught) }))
@@ -133,7 +134,7 @@ function BudgetBar({ id, budget, counted }: BudgetBarProps) {
 /** The coordinator refreshes cosignatures every minute. */
 const OLD_MS = 10 * 60_000
 
-function BudgetNote({ checked }: { checked: CheckedBudget | null }) {
+function BudgetNote({ checked, isOwn }: { checked: CheckedBudget | null; isOwn: boolean }) {
   if (checked === null) return <p className="fine-print">According to the service, nothing has been counted yet.</p>
   const { timeS } = checked
   if (Date.now() - timeS * 1000 > OLD_MS) {
@@ -147,6 +148,9 @@ function BudgetNote({ checked }: { checked: CheckedBudget | null }) {
     <p className="fine-print">
       Your browser checked these amounts: the vault’s witnesses cosigned them on {toUtc(timeS)}. Signed payments count,
       used or not.
+      {isOwn
+        ? null
+        : ' You rely on the service for which vault they belong to, because this browser hasn’t checked the vault’s address.'}
     </p>
   )
 }

@@ -27,7 +27,7 @@ export type Terms = {
 }
 
 /** `token` is null for the chain's coin, and `periodS` 0 for the vault's life. */
-export type AgentTerms = { token: Hex | null; limit: bigint; periodS: number; publicKey: string }
+type AgentTerms = { token: Hex | null; limit: bigint; periodS: number; publicKey: string }
 
 export type PolicyContext = {
   chainId: number

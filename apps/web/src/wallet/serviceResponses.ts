@@ -12,7 +12,7 @@ export type Provider = {
 const MAX_PROVIDERS = 20
 
 /** Fetches JSON from the service. Returns undefined for an error status and rejects on a network error. */
-export async function fetchFromService(apiBaseUrl: string, path: string, init: RequestInit): Promise<unknown> {
+async function fetchFromService(apiBaseUrl: string, path: string, init: RequestInit): Promise<unknown> {
   const response = await globalThis.fetch(`${apiBaseUrl.replace(/\/+$/, '')}${path}`, init)
   return response.ok ? response.json() : undefined
 }
