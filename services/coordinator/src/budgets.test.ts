@@ -34,7 +34,7 @@ import { type Backend, startBackend } from '../test/backend.ts'
 type Answer = { signature: Hex; slug: string; opening?: Opening }
 
 const token: Hex = `0x${'70'.repeat(20)}`
-const agent = createAgent(9)
+const [agent, other] = [createAgent(9), createAgent(8)]
 const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
 const { chainId } = createTx(0)
 /** The value and the gas of `createTx`. */
@@ -58,7 +58,7 @@ describe('a vault with budgets, as separate processes', () => {
     const policy = createPolicy({
       version: 1,
       log: { origin: backend.logOrigins[0], witnesses, quorum: 2 },
-      approvers: [passkey.approver, agent.approver],
+      approvers: [passkey.approver, agent.approver, other.approver],
       budgets: [
         { chainId, token: null, limit: String(10 * COST), periodS: 31_536_000 },
         { chainId, token, limit: '1000', periodS: 0 },
@@ -233,14 +233,20 @@ describe('a vault with budgets, as separate processes', () => {
     const first = await read<{ slug: string }>(alice.post(`/vaults/${vault.address}/revoke`, { key }))
     const proof = await expectVerified(first, ['vault-policy', 'vault-approvals'])
     expect(proof).toMatchObject({ kind: 'revocation', chainId: 0 })
-    const digest: Hex = `0x${hash('sha256', fromHex(key), 'hex')}`
-    const approval = passkey.approve(toRequest(digest, 'revocation', 255), indexOf(passkey.approver.publicKey))
-    expect(await read<{ slug: string }>(post('revoke', { key, approvals: [approval] }))).toEqual(first)
+    const revoke = (one: string) => {
+      const digest: Hex = `0x${hash('sha256', fromHex(one), 'hex')}`
+      const approval = passkey.approve(toRequest(digest, 'revocation', 255), indexOf(passkey.approver.publicKey))
+      return read<{ slug: string }>(post('revoke', { key: one, approvals: [approval] }))
+    }
+    expect(await revoke(key)).toEqual(first)
+    const second = await revoke(other.approver.publicKey)
+    expect(second.slug).not.toBe(first.slug)
+    await expectVerified(second, ['vault-policy', 'vault-approvals'])
     expect(await read(payToken('1'), 403)).toMatchObject({
       code: 'approval_invalid',
       detail: 'approvals[0]: approver_revoked',
     })
-    expect((await readBudget()).revoked).toEqual([key])
+    expect((await readBudget()).revoked.toSorted()).toEqual([key, other.approver.publicKey].toSorted())
     const page = await read<{ transactions: { kind?: string }[] }>(alice.get('/wallet/transactions'))
     expect(page.transactions[0]).toMatchObject({ kind: 'revocation', walletAddress: vault.address })
   }, 240_000)
