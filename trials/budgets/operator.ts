@@ -191,6 +191,7 @@ export async function startOperator({ scope, isCounting }: { scope: Scope; isCou
       quorum: QUORUM,
     },
     startEnclave: startOne,
+    cosign: (database: Database) => cosign(database, database.note ?? ''),
     findNewest: (origin: string = ORIGINS[0]) => newest.get(origin) ?? emptyDatabase,
   }
 }

@@ -62,6 +62,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   'a clock set back': (context) => setClock(context, -DAY_MS),
   'a clock set ahead': (context) => setClock(context, DAY_MS),
   'a revoked key': revokedKey,
+  'killed at every step': killedAtEveryStep,
 }
 
 const options = {
@@ -530,4 +531,41 @@ async function revokedKey({ enclave, createVault }: Context): Promise<Result> {
 
 async function sha256(hex: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', Uint8Array.from(fromHex(hex))))
+}
+
+/** Kills the enclave around each step of a payment, and starts another one from what was stored by then. */
+async function killedAtEveryStep({ operator, enclave, createVault }: Context): Promise<Result> {
+  const results: Result[] = []
+  let current = enclave
+  for (const step of ['count', 'write', 'cosign', 'release'] as const) {
+    const vault = await createVault(current)
+    const policies = [vault.text]
+    const items = repeat(3, () => toItem(vault, current))
+    const before = current.database
+    const released: SignedStatement[] = []
+    if (step === 'count') {
+      const call = current.sign(items, { policies, isReleased: false }).catch(() => undefined)
+      await current.kill()
+      await call
+    } else {
+      const signed = await current.sign(items, { policies, isReleased: false })
+      if (step === 'cosign') await operator.cosign(current.database)
+      if (step === 'release') released.push(...(await signed.finish()))
+      await current.kill()
+    }
+    const next = await operator.startEnclave()
+    // Nothing of the last call is stored if the enclave or the database failed before.
+    await next.open(step === 'count' ? before : current.database)
+    current = next
+    const rest = await pay(
+      next,
+      vault,
+      repeat(MANY, () => toItem(vault, next)),
+    )
+    const all = { ...rest, released: [...released.map((statement) => ({ vault, statement })), ...rest.released] }
+    // Without its entry in the log, a count is lost together with its signatures.
+    results.push(expectReleased(all, step === 'count' || step === 'release' ? HOURLY / 250 : HOURLY / 250 - 3))
+  }
+  await current.kill()
+  return add(...results)
 }

@@ -172,6 +172,22 @@ describe('a counted payment', () => {
   })
 })
 
+test('a count whose quote failed is in all later roots, also after 1,000 payments of other vaults', async () => {
+  const log = await createOpenLog()
+  const { statementLog } = log
+  const others = Array.from({ length: 1_000 }, (_, index) => toState(index.toString(16).padStart(2, '0').slice(-2)))
+  statementLog.change([{ row: 0, state: toState('a1', '01') }])
+  await sign(log, [createSignedItem()], { quoting: Promise.reject(new Error('no quote')) })
+  for (const [index, state] of others.entries()) {
+    statementLog.change([{ row: 1 + index, state }])
+    if (index % 100 === 99) await sign(log, [createSignedItem()])
+  }
+  const { log: answer } = await statementLog.call({ from: 0 })
+  const last = decodeLogEntry(fromHex(answer?.entries.at(-1) ?? ''))
+  expect(last).toMatchObject({ kind: 'table', rows: 1_001, root: rootOf([toState('a1', '01'), ...others]) })
+  expect(answer?.states[0]).toEqual({ row: 0, state: toState('a1', '01') })
+})
+
 test('tells the signing thread the newest time of each witness under a checkpoint of this boot', async () => {
   const log = await createOpenLog()
   const { statementLog } = log
