@@ -16,7 +16,7 @@ import {
   type SimulatedLogOptions,
 } from '@countersign/receipt/simulator'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { agentKeys, agentRule, approveWith, budgetLog, passkeyRule, spending } from '../test/vaults.ts'
+import { agentKeys, agentRule, approveWith, goldenVaults, passkeyRule, spending } from '../test/vaults.ts'
 import type { GoldenBlocks, TamperingV2 } from './tamperedV2.ts'
 
 type Change = {
@@ -43,7 +43,7 @@ function restate(golden: AttestationReceiptV2, change: Change): TamperingV2<'att
   }
   const { keyId, signedAt } = statement
   const entry = { kind: 'signature', keyId, leaf: toHex(hashLeaf(statement)), timeMs: Date.parse(signedAt) } as const
-  const log = createSimulatedLog(developmentSeed, { ...budgetLog, ...change.log }).prove(entry)
+  const log = createSimulatedLog(developmentSeed, { ...goldenVaults.transfer.log, ...change.log }).prove(entry)
   return [
     { path: ['subject'], value: subject },
     approvals === undefined ? { path: ['approvals'] } : { path: ['approvals'], value: approvals },

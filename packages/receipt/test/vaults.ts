@@ -74,7 +74,7 @@ export const scheduled: Policy = createPolicy({
 })
 
 /** The log that counts the budgets. */
-export const budgetLog: SimulatedLogOptions = { witnesses: 3, quorum: 2, cosigners: [0, 2], size: 11, index: 6 }
+const budgetLog: SimulatedLogOptions = { witnesses: 3, quorum: 2, cosigners: [0, 2], size: 11, index: 6 }
 const { setting } = createSimulatedLog(developmentSeed, budgetLog)
 
 const agents = [1, 2].map(createAgent).toSorted((a, b) => (a.approver.publicKey < b.approver.publicKey ? -1 : 1))
@@ -134,7 +134,7 @@ const tokens: Spend = { chainId: 31337, token: TOKEN, amount: AMOUNT }
 const fee: Spend = { chainId: 31337, token: null, amount: 60_000n * 2_000_000_000n }
 
 /** The same payment as typed data. */
-export const toAuthorization = (from: Hex): TypedData => ({
+const toAuthorization = (from: Hex): TypedData => ({
   domain: { name: 'USD Coin', version: '2', chainId: 31337, verifyingContract: TOKEN },
   types: {
     TransferWithAuthorization: [
