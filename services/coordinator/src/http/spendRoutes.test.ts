@@ -408,7 +408,7 @@ describe('GET /vaults/{address}/budget', () => {
       revoked: [],
       proof: null,
     })
-    expect(asked).toEqual([{ origin, keyId: store.rows.vaults.get(address)?.kmsKeyId }])
+    expect(asked).toMatchObject([{ origin, keyId: store.rows.vaults.get(address)?.kmsKeyId, need: { quorum: 2 } }])
   })
 
   test.each([

@@ -117,7 +117,7 @@ export function registerSpendRoutes(handlers: Handlers, deps: SpendRoutesDeps): 
     const { budgets = [], log, approvers } = vault.rules
     const origin = log?.origin
     if (origin !== undefined && deps.logService === undefined) throw budgetUnavailable('this service has no log')
-    const proof = (origin && (await deps.logService?.findState({ origin, keyId }))) || null
+    const proof = (log && origin && (await deps.logService?.findState({ origin, keyId, need: log }))) || null
     const state = proof === null ? undefined : parseStateHex(proof.state)
     const { sequence = 0, revoked = 0, counters = [] } = state ?? {}
     const time = Math.floor(clock.now() / 1000)

@@ -1,3 +1,4 @@
+import type { WitnessPolicy } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { KeyEnclave } from '../sign/enclave/keyEnclave.ts'
@@ -22,8 +23,8 @@ export type LogService = LogRecorder & {
   isOpen(): boolean
   /** Per known log: its witnesses, how many of them didn't cosign recently, and the quorum. */
   countWitnesses(): readonly ({ origin: string } & WitnessCount)[]
-  /** The state of a vault with budgets. Undefined if nothing was counted yet. */
-  findState(parameters: { origin: string; keyId: string }): Promise<ProvenState | undefined>
+  /** The state of a vault with budgets, cosigned by the witnesses of its policy, too. Undefined if nothing was counted yet. */
+  findState(parameters: { origin: string; keyId: string; need: WitnessPolicy }): Promise<ProvenState | undefined>
   stop(): Promise<void>
 }
 
@@ -76,10 +77,10 @@ export function createLogService({ enclave, witnesses, witnessTimeoutMs, ...deps
       if (cosignedLog === undefined) throw unavailable('the log is not known')
       return cosignedLog.cosigner.cosign(parameters)
     },
-    async findState({ origin, keyId }) {
+    async findState({ origin, ...wanted }) {
       const cosignedLog = logs.find(origin)
       if (cosignedLog === undefined) throw unavailable('the log is not known')
-      return cosignedLog.table.findState(keyId)
+      return cosignedLog.table.findState(wanted)
     },
     findBoot(origin) {
       const isOpen = ({ state }: LogRunner) => state.kind === 'open' && state.cosignedLog.origin === origin

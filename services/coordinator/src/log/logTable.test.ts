@@ -6,6 +6,7 @@ import { createTestLog, type TestLog } from '../../test/store/logs.ts'
 import { randomHex, startTestStore, type TestStore } from '../../test/store/store.ts'
 import { createLogTable, type LogTable } from './logTable.ts'
 
+const need = { witnesses: ['01'.repeat(32)], quorum: 1 }
 const MALFORMED = { code: 'log_malformed' }
 
 let subject: TestStore
@@ -27,7 +28,12 @@ const createTable = (store: Parameters<typeof createLogTable>[0]['store'] = subj
   createLogTable({
     store,
     hash: log.hash,
-    cosigner: { cosign: async () => ({ size: log.entries.length, note: log.toNote(log.entries.length, 2) }) },
+    cosigner: {
+      async cosign({ needs }) {
+        expect(needs).toEqual([need])
+        return { size: log.entries.length, note: log.toNote(log.entries.length, 2) }
+      },
+    },
   })
 const toKeyId = (row: number) => row.toString(16).padStart(32, '0')
 const toState = (row: number, sequence: number) =>
@@ -68,7 +74,7 @@ test('a start has the newest states, the checkpoint, and a path that shows the l
 test('proves a state up to a cosigned checkpoint', async () => {
   await change([0, 1, 2])
   await change([1])
-  const found = await table.findState(toKeyId(1))
+  const found = await table.findState({ keyId: toKeyId(1), need })
   expect(found).toMatchObject({ row: 1, state: states[1], index: log.entries.length - 1 })
   const { path = [], entry = '', index = 0, entryPath = [], checkpoint = '' } = found ?? {}
   const [right = '', left = ''] = [path[1], path[0]]
@@ -82,7 +88,7 @@ test('proves a state up to a cosigned checkpoint', async () => {
   const expected = createInclusionProof(createLeafReader(log.entries.map(hashTreeLeaf)), { index, size })
   expect(entryPath).toEqual(expected.map(toHex))
   expect(checkpoint).toBe(log.toNote(size, 2))
-  expect(await table.findState(toKeyId(7))).toBeUndefined()
+  expect(await table.findState({ keyId: toKeyId(7), need })).toBeUndefined()
 })
 
 test('reads what other coordinators have stored meanwhile', async () => {
@@ -100,7 +106,7 @@ test('notices states that are not those of the log', async () => {
   await table.check()
   await change([0], { isStored: false })
   await expect(table.check()).rejects.toMatchObject(MALFORMED)
-  await expect(table.findState(toKeyId(0))).rejects.toMatchObject(MALFORMED)
+  await expect(table.findState({ keyId: toKeyId(0), need })).rejects.toMatchObject(MALFORMED)
   await expect(createTable().check()).rejects.toMatchObject(MALFORMED)
   // A later change of the same row replaces the missing one.
   await change([0])

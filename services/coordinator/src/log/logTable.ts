@@ -1,4 +1,10 @@
-import { createInclusionProof, decodeLogEntry, listInclusionNodes, listTreeNodes } from '@countersign/log'
+import {
+  createInclusionProof,
+  decodeLogEntry,
+  listInclusionNodes,
+  listTreeNodes,
+  type WitnessPolicy,
+} from '@countersign/log'
 import { fromHex, type LogRequest, toHex } from '@countersign/protocol'
 import { createHexTable } from '@countersign/service/hexTable'
 import type { LogStore, StoredTable } from '../store/logs.ts'
@@ -99,7 +105,7 @@ export function createLogTable({ store, hash, cosigner }: LogTableDeps) {
     check: () => withTable((stored) => stored && assertSame(stored)),
 
     /** Returns undefined for a vault without a row. Waits for witnesses. */
-    async findState(keyId: string): Promise<ProvenState | undefined> {
+    async findState({ keyId, need }: { keyId: string; need: WitnessPolicy }): Promise<ProvenState | undefined> {
       const found = await withTable((stored) => {
         const row = rows.get(keyId)
         if (stored === undefined || row === undefined) return undefined
@@ -109,7 +115,7 @@ export function createLogTable({ store, hash, cosigner }: LogTableDeps) {
       })
       if (found === undefined) return undefined
       const { index } = found
-      const cosigned = await cosigner.cosign({ size: index + 1 })
+      const cosigned = await cosigner.cosign({ size: index + 1, needs: [need] })
       const place = { index, size: cosigned.size }
       const read = await store.readNodes(hash, listInclusionNodes(place))
       return { ...found, entryPath: createInclusionProof(read, place).map(toHex), checkpoint: cosigned.note }
