@@ -8,7 +8,7 @@ test('a browser checks proofs and notes of both kinds of keys, as Node does', ()
   const { log, policy, entries, proofs } = vectors
   const runCheck = (entry: number, proof: number) =>
     assertLogged(proofs[proof] ?? '', { leaf: fromHex(entries[entry]?.logLeaf ?? ''), log: parseVkey(log), policy })
-  expect(runCheck(3, 3).checkpoint.size).toBe(5)
+  expect(runCheck(3, 3).checkpoint.size).toBe(6)
   expect(() => runCheck(3, 2)).toThrow(expect.objectContaining({ code: 'inclusion_invalid' }))
   const { vkey, note } = torchwood
   expect(openNote(note, [parseVkey(vkey)]).verified).toHaveLength(1)

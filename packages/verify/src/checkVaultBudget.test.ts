@@ -57,6 +57,18 @@ test('accepts only the state of the vault’s own key', () => {
   expect(() => checkVaultBudget(budgeted, prove(), { keyId })).toThrow(refused)
 })
 
+test.each([
+  ['the last entry, of any age', 0, 86_400, true],
+  ['an earlier entry of the last minute', 3, 60, true],
+  ['an earlier entry, which may hide payments', 3, 61, false],
+])('%s', (_, later, ageS, isAccepted) => {
+  const toEntry = (root: string, rows: number) =>
+    ({ kind: 'table', rows, root, timeMs: 1000 * (timeS - ageS) }) as const
+  const check = () => checkVaultBudget(budgeted, prove({ later, toEntry }))
+  if (isAccepted) expect(check()).toMatchObject({ timeS })
+  else expect(check).toThrow(refused)
+})
+
 describe('rejects', () => {
   test.each<[string, VaultBudgetInfo]>([
     ['another state', change({ state: flip(proof?.state) })],

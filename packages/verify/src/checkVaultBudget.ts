@@ -4,6 +4,9 @@ import { fromHex, hashTreeLeaf, ServiceError, type VaultBudgetInfo } from '@coun
 import { VerifierError } from './errors.ts'
 import { readCosigned } from './findNewestLog.ts'
 
+/** How much older than its checkpoint a root may be. */
+const MAX_AGE_S = 60
+
 /** What a vault has spent, as its witnesses have cosigned it. */
 export type CheckedBudget = {
   /** The witnesses' time under the checkpoint, in seconds since 1970. */
@@ -35,7 +38,7 @@ export function checkVaultBudget(
   if (cosigned === undefined) throw notProven('the witnesses of the policy have not cosigned the checkpoint')
   const { checkpoint, passedS } = cosigned
   if (checkpoint.origin !== log?.origin) throw notProven('the checkpoint is of another log')
-  assertProven(proof, checkpoint)
+  assertProven(proof, { ...checkpoint, timeS: passedS })
   return {
     timeS: passedS,
     budgets: budgets.map(({ limit, periodS }, index) => {
@@ -50,13 +53,16 @@ export function checkVaultBudget(
 
 function assertProven(
   { row, state, path, entry, index, entryPath }: NonNullable<VaultBudgetInfo['proof']>,
-  { size, root }: { size: number; root: Uint8Array },
+  { size, root, timeS }: { size: number; root: Uint8Array; timeS: number },
 ): void {
   try {
     const leaf = hashTreeLeaf(fromHex(entry))
     assertInclusion({ leaf, index, size, root, proof: entryPath.map(fromHex) })
     const table = decodeLogEntry(fromHex(entry))
     if (table.kind !== 'table') throw notProven('the entry has no table')
+    // A busy log grows while its witnesses cosign. An older entry could hide payments.
+    const isNew = index === size - 1 || table.timeMs >= 1000 * (timeS - MAX_AGE_S)
+    if (!isNew) throw notProven('the entry is older than the checkpoint')
     const ofState = { leaf: hashTreeLeaf(fromHex(state)), index: row, size: table.rows }
     assertInclusion({ ...ofState, root: fromHex(table.root), proof: path.map(fromHex) })
   } catch (error) {

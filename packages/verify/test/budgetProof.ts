@@ -25,6 +25,8 @@ export type BudgetProofOptions = {
   /** The rows before and after the vault's. */
   others?: number
   origin?: string
+  /** Entries after it in the tree. */
+  later?: number
   /** Replaces the entry in the log. */
   toEntry?: (root: string, rows: number) => LogEntry
 }
@@ -42,7 +44,9 @@ export function createBudgetProof(options: BudgetProofOptions): VaultBudgetInfo 
   const rows = [...Array.from({ length: others }, (_, index) => fill(index)), hashTreeLeaf(fromHex(state)), fill(99)]
   const { toEntry = (root, count) => ({ kind: 'table', rows: count, root, timeMs: timeS * 1000 }) } = options
   const entry = encodeLogEntry(toEntry(toHex(hashTree(rows)), rows.length))
-  const entries = [fill(1), fill(2), fill(3), fill(4), hashTreeLeaf(entry)]
+  const index = 4
+  const after = Array.from({ length: options.later ?? 0 }, (_, at) => fill(5 + at))
+  const entries = [fill(1), fill(2), fill(3), fill(4), hashTreeLeaf(entry), ...after]
   const text = formatCheckpoint({ origin, size: entries.length, root: hashTree(entries), extensions: [] })
   const signers = witnesses.map((byte) => {
     const secret = new Uint8Array(32).fill(byte)
@@ -64,8 +68,8 @@ export function createBudgetProof(options: BudgetProofOptions): VaultBudgetInfo 
       state,
       path: createInclusionPath(rows, others).map(toHex),
       entry: toHex(entry),
-      index: entries.length - 1,
-      entryPath: createInclusionPath(entries, entries.length - 1).map(toHex),
+      index,
+      entryPath: createInclusionPath(entries, index).map(toHex),
       checkpoint: signNote(text, signers),
     },
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import {
   assertCosigned,
   createConsistencyProof,
+  createInclusionProof,
   createLeafReader,
   decodeLogEntry,
   formatAddCheckpoint,
@@ -193,7 +194,12 @@ test('sign, log, witnesses, release: a statement is released last, and only to i
   if (log === null) throw new Error('no log')
   logService.write(log)
   const entries = log.entries.map((entry) => decodeLogEntry(fromHex(entry)))
-  expect(entries.map((entry) => ('leaf' in entry ? entry.leaf : entry.kind))).toEqual(['boot', ...leaves, 'table'])
+  expect(entries.map((entry) => ('leaf' in entry ? entry.leaf : entry.kind))).toEqual([
+    'boot',
+    'table',
+    ...leaves,
+    'table',
+  ])
   expect(logService.leaves.map(toHex)).toEqual(entries.map((entry) => toHex(hashLogEntry(entry))))
 
   expect(await enclave.release({ leaves })).toEqual([null, null])
@@ -209,7 +215,7 @@ test('sign, log, witnesses, release: a statement is released last, and only to i
   expect(message).toHaveProperty('opening.signature.signature')
   const vkey = parseVkey(enclave.attested.logs?.keys[0] ?? '')
   const note = cosigned.checkpoint + cosigned.cosignatures.map((line) => `${line}\n`).join('')
-  expect(assertCosigned(note, { log: vkey, policy }).checkpoint.size).toBe(3)
+  expect(assertCosigned(note, { log: vkey, policy }).checkpoint.size).toBe(5)
   await enclave.release({ acknowledge: leaves })
   expect(await enclave.release({ ...cosigned, leaves })).toEqual([null, null])
   expect(enclave.output.join()).not.toContain(alice.keyId)
@@ -223,8 +229,10 @@ test('concurrent calls: one tree with every leaf once, all released by one note'
   for (const { log } of calls) if (log !== null) logService.write(log)
   const newest = await enclave.log({})
   expect(newest?.from).toBeLessThanOrEqual(1)
-  expect(logService.leaves).toHaveLength(49)
-  expect(Object.keys(logService.leaves)).toHaveLength(49)
+  // The boot, and a root of the table for each checkpoint.
+  const { length } = logService.leaves
+  expect(length).toBeGreaterThan(49)
+  expect(Object.keys(logService.leaves)).toHaveLength(length)
   const cosigned = await logService.cosign(newest?.checkpoint ?? '')
   const leaves = calls.flatMap((call) => [leafOf(call, 0), leafOf(call, 1)])
   const statements = await enclave.release({ ...cosigned, leaves })
@@ -239,10 +247,12 @@ test('a restart continues the log, ends the earlier boot, and witnesses accept o
   await first.kill('SIGKILL')
 
   const second = await start()
-  // A tree of two has one hash: its root.
+  // A tree of four has one hash: its root.
   const root = parseCheckpoint(parseNote(cosigned.checkpoint).text).root
-  const again = await open(second, { checkpoint: cosigned.checkpoint, hashes: [toHex(root)] })
-  expect(again).toMatchObject({ from: 2, isOpen: false })
+  const proof = createInclusionProof(createLeafReader(logService.leaves), { index: 3, size: 4 })
+  const table = { entry: signed.log?.entries.at(-1) ?? '', path: proof.map(toHex) }
+  const again = await open(second, { checkpoint: cosigned.checkpoint, hashes: [toHex(root)], table })
+  expect(again).toMatchObject({ from: 4, isOpen: false })
   logService.write(again)
   const request = { ...cosigned, leaves: [leafOf(signed, 0)] }
   await expect(second.release({ ...request, bootId: first.bootId })).rejects.toThrow('boot_unknown')

@@ -105,7 +105,7 @@ test('asks the site’s witnesses about a log that the service hides', async () 
     network.routes.unshift([url, (asked) => answerAsWitness(asked, { place, logs: [], at: new Date() })])
   }
   await screen.getByRole('button', { name: 'Check again' }).click()
-  await expect.element(screen.getByText(/complete up to size 2 and nonce 1/)).toBeVisible()
+  await expect.element(screen.getByText(/complete up to size 3 and nonce 1/)).toBeVisible()
 })
 
 test('reports nothing as complete if the node fails', async () => {

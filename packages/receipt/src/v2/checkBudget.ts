@@ -55,11 +55,11 @@ export function checkBudget({ policy, spends, budget, signedAtMs, logged }: Chec
   failIf(!isSame('before') || !isSame('after'), 'The counted amounts do not add up.', 'budget_amount')
 
   const cosignatures = timesS.filter((_, index) => log.witnesses.includes(cosigners[index] ?? ''))
-  const { passedS, shownS } = readQuorumTimes(
+  const { shownS } = readQuorumTimes(
     cosignatures.map((timestampS) => ({ timestampS })),
     log,
   )
-  const isLate = 1000 * passedS - signedAtMs > MAX_LATE_MS
+  const isLate = 1000 * shownS - signedAtMs > MAX_LATE_MS
   failIf(isLate, 'The policy’s witnesses cosigned too long after the signing.', 'budget_late')
   const periods = items.flatMap(({ budget: index, window }) => {
     const { periodS = 0 } = budgets[index] ?? {}

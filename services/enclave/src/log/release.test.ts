@@ -158,6 +158,30 @@ describe('release', () => {
       expect(await release(statementLog, request)).toEqual([null])
     })
 
+    test.each([
+      ['a counted payment', [0]],
+      ['another signature', undefined],
+    ])(
+      'a back-dated one of a vault’s own four, with three of the operator’s: %s is not released a day late',
+      async (_, countedFor) => {
+        const operators = ['o1', 'o2', 'o3'].map((name) => createSigner(`${name}.example`, 'cosignature-ed25519'))
+        const all = [...four, ...operators].map(keyOf).toSorted()
+        const { statementLog } = createTestLog({ setting: { ...setting, witnesses: all, quorum: 5 } })
+        const { log: started } = await statementLog.call({ start: fromNothing })
+        const dated = (note: string, timesS: readonly number[]) => ({
+          checkpoint: note,
+          cosignatures: [...cosignAt(note, timesS).cosignatures, ...cosign(note, operators, nowS).cosignatures],
+        })
+        await release(statementLog, dated(started?.checkpoint ?? '', [nowS, nowS, nowS]))
+        const needs = { origin: first, witnesses: four.map(keyOf).toSorted(), quorum: 3 }
+        const item = { ...createSignedItem({ needs }), ...(countedFor && { countedFor }) }
+        const { checkpoint } = await sign({ statementLog }, [item])
+        const late = nowS + 86_400
+        const request = { ...dated(checkpoint, [late, late, nowS]), leaves: [toLeaf(item)] }
+        expect(await release(statementLog, request)).toEqual([null])
+      },
+    )
+
     test('a late or back-dated one does not prevent releases', async () => {
       const { statementLog, checkpoint, leaves } = await signOne()
       const request = { ...cosignAt(checkpoint, [nowS + 60, nowS + 60, nowS - 900]), leaves }

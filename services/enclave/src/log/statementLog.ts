@@ -22,7 +22,7 @@ import {
 } from '@countersign/protocol/core'
 import type { Log } from '@countersign/service'
 import type { LogTimes, StateChange } from '../budget/budgetTable.ts'
-import { readPassedS } from '../budget/readPassedS.ts'
+import { readPolicyTimes } from '../budget/readPolicyTimes.ts'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Placement, StartedBatch } from '../sign/batch.ts'
@@ -112,7 +112,8 @@ export function createStatementLog(deps: StatementLogDeps) {
     if (tree?.origin === origin) return
     time.assertKnown()
     const key = await getKey(origin)
-    const states = staged
+    // A call may add to `staged` before the key worker has these.
+    const states = [...staged]
     const { frontier, table } = readStart(wanted, key, states)
     if (!(await keyWorker.startTable(origin, states))) throw refused('a state of the table is malformed')
     staged = []
@@ -184,12 +185,12 @@ export function createStatementLog(deps: StatementLogDeps) {
     { size, found, shownMs }: ReturnType<typeof verifyCosignatures>,
   ) {
     if (statement === undefined) return undefined
-    const { state, needs, countedFor, signedAtMs } = statement
+    const { state, needs, signedAtMs } = statement
     if (state.kind === 'signed' || state.index >= size) return undefined
     // A vault may require witnesses of its choice in addition to the quorum of the settings.
     const isNeeded = needs === null || isSatisfied(needs, toWitnesses(found))
-    // Budgets trust only the clocks of the policy's witnesses: the operator may have chosen the others.
-    const policyMs = needs === null || countedFor === undefined ? 0 : 1000 * readPassedS(found, needs)
+    // The operator may have chosen the other witnesses. Liars among these can't hold the shown time back.
+    const policyMs = needs === null ? 0 : 1000 * readPolicyTimes(found, needs).shownS
     if (state.kind === 'logged' && Math.max(shownMs, policyMs) - signedAtMs > maxLateMs) {
       pending.end(statement, 'dropped')
       return undefined

@@ -134,6 +134,20 @@ describe('a start', () => {
     expect((await statementLog.call({ start })).log?.origin).toBe(origin)
   })
 
+  test('gives the key worker no states that arrive after the check', async () => {
+    const { start } = await createChanged()
+    let given: readonly string[] = []
+    const startTable: typeof keyWorker.startTable = async (_, rows) => {
+      await statementLog.call({ states: { from: states.length, rows: [toState('c3')] } })
+      given = rows
+      return true
+    }
+    const { statementLog } = createTestLog({ keyWorker: { ...keyWorker, startTable } })
+    await statementLog.call({ states: { from: 0, rows: states } })
+    await statementLog.call({ start })
+    expect(given).toEqual(states)
+  })
+
   test('takes states only in order', async () => {
     const { statementLog } = createTestLog()
     await expect(statementLog.call({ states: { from: 1, rows: states } })).rejects.toEqual(withCode('log_refused'))

@@ -38,7 +38,7 @@ import {
   type VaultUse,
 } from '@countersign/protocol/core'
 import type { BudgetTable, LogTimes } from '../budget/budgetTable.ts'
-import { readPassedS } from '../budget/readPassedS.ts'
+import { readPolicyTimes } from '../budget/readPolicyTimes.ts'
 import { checkStamp } from '../grant/checkStamp.ts'
 import { checkGrant, type Grant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
@@ -197,7 +197,8 @@ function countPayment(
   const index = given.findIndex((approver) => table.isRevoked(keyId, approver))
   if (index >= 0) return { error: 'approval_invalid', index, reason: 'approver_revoked' }
   const cosignatures = Object.entries(log?.timesS ?? {}).map(([witness, timestampS]) => ({ witness, timestampS }))
-  const passedS = readPassedS(cosignatures, policyLog)
+  // Fewer liars than a quorum can't move this time forward. A time that they hold back is refused at the release.
+  const { passedS } = readPolicyTimes(cosignatures, policyLog)
   const verdict = table.count({
     keyId,
     digest: toHex(digest),
