@@ -25,7 +25,8 @@ export async function runExample(webUrl: string) {
   const config = (await (await fetch(`${webUrl}/config.json`)).json()) as Config
   const { apiBaseUrl, rpcUrl, faucetUrl, trust } = config
   const [token] = config.tokens
-  if (trust.log === undefined) throw new Error('the service has no log: start it with --log')
+  if (trust.log === undefined)
+    throw new Error('the state began without a log: run npm run dev -- --log --reset once, which deletes it')
   const toAmount = (units: string) => `${formatUnits(BigInt(units), token.decimals)} ${token.symbol}`
 
   // Every account starts with 100 of the local chain's token, so the vault needs no funds.

@@ -142,7 +142,7 @@ export const errorCodes = {
     retryable: false,
     title: 'An approval is invalid',
     advice:
-      'Approve again: an approval covers one vault, rule, digest and kind, for at most 24 hours, or 10 minutes by an agent. If the page showed something else for approval, don’t trust it. Nothing was signed.',
+      'Approve again: an approval covers one vault, rule, digest and kind. It lasts at most 24 hours, or 10 minutes if an agent gave it. The owner may have revoked the agent’s key. A call without a session gets this answer for an unknown vault, too. If the page showed something else for approval, don’t trust it. Nothing was signed.',
   },
   budget_exceeded: {
     status: 403,
