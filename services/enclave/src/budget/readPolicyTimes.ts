@@ -6,8 +6,6 @@ export function readPolicyTimes(
   cosignatures: readonly { witness: string; timestampS: number }[],
   log: PolicyLog,
 ): ReturnType<typeof readQuorumTimes> {
-  return readQuorumTimes(
-    cosignatures.filter(({ witness }) => log.witnesses.includes(witness)),
-    log,
-  )
+  const own = cosignatures.filter(({ witness }) => log.witnesses.includes(witness))
+  return readQuorumTimes(own, log)
 }

@@ -146,16 +146,13 @@ export function signItem(
   if (policy !== undefined && 'error' in policy) return policy
   let counted: Counted | undefined
   if (vault !== undefined && policy !== undefined) {
-    const hasSession = grant !== null
-    const asked = { item: signing.item, vault, policy, sample: rules?.sample, address, digest, now, hasSession }
+    const asked = { ...signing, vault, policy, sample: rules?.sample, address, now, hasSession: grant !== null }
     const verdict = checkVault(deps, asked)
     if ('error' in verdict) return verdict
     const { spends } = verdict
-    if (spends !== undefined) {
-      const payment = countPayment(deps, { keyId, digest, vault, policy, spends, log })
-      if ('error' in payment) return payment
-      counted = payment
-    }
+    const payment = spends && countPayment(deps, { keyId, digest, vault, policy, spends, log })
+    if (payment !== undefined && 'error' in payment) return payment
+    counted = payment
   }
   const signature = keyring.withPrivateKey(name, (privateKey) => signDigest(digest, privateKey))
   const signed = toSigned(deps, { ...signing, signature, facts, authority, budget: counted?.budget })
