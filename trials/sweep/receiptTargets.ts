@@ -2,6 +2,7 @@ import { createVerifier } from '@countersign/attestation'
 import { type ReleaseBlock, toCanonicalJson } from '@countersign/protocol'
 import { type CheckReceiptOptions, checkReceipt, parseBlock, toCid, toCidHash } from '@countersign/receipt'
 import { createReceiptSimulator, type SimulatedSigning } from '@countersign/receipt/simulator'
+import { GOLDEN_SIGNED_AT } from '../../packages/receipt/spec/createSpecFiles.ts'
 import { goldenVaults } from '../../packages/receipt/test/vaults.ts'
 import type { Mutation, Target } from './sweep.ts'
 
@@ -235,11 +236,11 @@ export async function createReceiptTargets(signedAt: Date): Promise<Target[]> {
 }
 
 /** Receipts of the golden vaults with their policies: approved, scheduled, off-chain and with address rules. */
-export async function createVaultTargets(signedAt: Date): Promise<Target[]> {
+export async function createVaultTargets(): Promise<Target[]> {
   const service = createReceiptSimulator()
   const targets: Target[] = []
   for (const [kind, golden] of Object.entries(goldenVaults)) {
-    const issue = await service.issueV2({ signedAt, treeSize: 3, leafIndex: 1, ...golden })
+    const issue = await service.issueV2({ signedAt: GOLDEN_SIGNED_AT, treeSize: 3, leafIndex: 1, ...golden })
     const named = { name: `receipt v2 vault ${kind}`, service, issue }
     targets.push(...createIssueTargets(named), ...createPolicyTargets(named))
   }

@@ -20,7 +20,7 @@ export async function createTargets(): Promise<Target[]> {
     ...createEvidenceTargets(),
     ...(await createReceiptTargets(AT)),
     ...(await createReceiptV2Targets(AT)),
-    ...(await createVaultTargets(AT)),
+    ...(await createVaultTargets()),
     ...(await createLogTargets(AT)),
   ]
 }
