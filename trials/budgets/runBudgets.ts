@@ -554,7 +554,7 @@ async function killedAtEveryStep({ operator, enclave, createVault }: Context): P
       await current.kill()
     }
     const next = await operator.startEnclave()
-    // Nothing of the last call is stored if the enclave or the database failed before.
+    // If the enclave ends while it counts, the coordinator has stored nothing.
     await next.open(step === 'count' ? before : current.database)
     current = next
     const rest = await pay(

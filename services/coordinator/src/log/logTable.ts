@@ -33,7 +33,7 @@ export type ProvenState = {
   checkpoint: string
 }
 
-/** The table of budgets as the database has it. Other coordinators may write to it, so each use reads the changes first. */
+/** The stored table of budgets. Other coordinators may write to it, so each use reads the changes first. */
 export type LogTable = ReturnType<typeof createLogTable>
 
 /** Bytes of hex. */

@@ -194,7 +194,7 @@ function countPayment(
   const index = given.findIndex((approver) => table.isRevoked(keyId, approver))
   if (index >= 0) return { error: 'approval_invalid', index, reason: 'approver_revoked' }
   const cosignatures = Object.entries(log?.timesS ?? {}).map(([witness, timestampS]) => ({ witness, timestampS }))
-  // Fewer liars than a quorum can't move this time forward. A time that they hold back is refused at the release.
+  // Only a whole quorum of liars can move this time forward. If one holds it back, the release is too late.
   const { passedS } = readPolicyTimes(cosignatures, policyLog)
   const verdict = table.count({
     keyId,
