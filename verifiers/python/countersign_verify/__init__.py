@@ -1,0 +1,1 @@
+"""Verifies Countersign receipts, written from the specifications only. See README.md."""
