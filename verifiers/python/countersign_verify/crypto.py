@@ -1,0 +1,194 @@
+"""Hashes and signature checks. All results of checks are memoised."""
+
+import hashlib
+from functools import lru_cache
+
+from Cryptodome.Hash import keccak
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
+
+
+def keccak256(data: bytes) -> bytes:
+    return keccak.new(digest_bits=256, data=data).digest()
+
+
+# Ed25519. # protocol "Conventions": RFC 8032, cofactored, canonical points and scalars, no key of small order
+
+P25519 = 2**255 - 19
+L25519 = 2**252 + 27742317777372353535851937790883648493
+D25519 = -121665 * pow(121666, -1, P25519) % P25519
+ROOT = pow(2, (P25519 - 1) // 4, P25519)
+
+
+@lru_cache(1024)
+def _decode_point(data: bytes):
+    """Affine coordinates of a canonical encoding, or None. # RFC 8032 §5.1.3"""
+    sign, y = data[31] >> 7, int.from_bytes(data, "little") & 2**255 - 1
+    if y >= P25519:
+        return None
+    u, v = (y * y - 1) % P25519, (D25519 * y * y + 1) % P25519
+    x = u * v**3 * pow(u * v**7, (P25519 - 5) // 8, P25519) % P25519
+    if v * x * x % P25519 == -u % P25519:
+        x = x * ROOT % P25519
+    if v * x * x % P25519 != u or (x == 0 and sign):
+        return None
+    return (P25519 - x if x & 1 != sign else x), y
+
+
+def _edwards_add(a, b):
+    p = P25519
+    x1, y1, z1, t1 = a
+    x2, y2, z2, t2 = b
+    e, f = (y1 - x1) * (y2 - x2) % p, (y1 + x1) * (y2 + x2) % p
+    c, d = 2 * D25519 * t1 * t2 % p, 2 * z1 * z2 % p
+    h, g, i, j = f + e, f - e, d - c, d + c
+    return g * i % p, j * h % p, i * j % p, g * h % p
+
+
+def _edwards_sum(terms) -> tuple:
+    """The sum of k·P, for points in affine coordinates."""
+    points = [(k, (x, y, 1, x * y % P25519)) for k, (x, y) in terms]
+    total = (0, 1, 1, 0)
+    for bit in range(252, -1, -1):
+        total = _edwards_add(total, total)
+        for k, point in points:
+            if k >> bit & 1:
+                total = _edwards_add(total, point)
+    return total
+
+
+def _is_neutral(point) -> bool:
+    x, y, z, _ = point
+    return x % P25519 == 0 and (y - z) % P25519 == 0
+
+
+@lru_cache(1024)
+def is_ed25519_key(key: bytes) -> bool:
+    """A canonical point that has no small order."""
+    point = _decode_point(key) if len(key) == 32 else None
+    return point is not None and not _is_neutral(_edwards_sum([(8, point)]))
+
+
+BASE25519 = _decode_point(bytes.fromhex("58" + "66" * 31))
+
+
+@lru_cache(65536)
+def verify_ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
+    if len(signature) != 64 or not is_ed25519_key(key):
+        return False
+    s, r = int.from_bytes(signature[32:], "little"), _decode_point(signature[:32])
+    if s >= L25519 or r is None:
+        return False
+    try:
+        # OpenSSL's equation has no cofactor: what it accepts is valid, but it rejects some valid signatures.
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+        return True
+    except InvalidSignature:
+        k = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L25519
+        minus_key = (-_decode_point(key)[0] % P25519, _decode_point(key)[1])
+        difference = _edwards_sum([(s, BASE25519), (k, minus_key), (1, (-r[0] % P25519, r[1]))])
+        for _ in range(3):
+            difference = _edwards_add(difference, difference)
+        return _is_neutral(difference)
+
+
+# P-256, for passkeys and stamps
+
+
+@lru_cache(1024)
+def p256_key(key: bytes):
+    """The key of 65 bytes, 04 ‖ x ‖ y, or None if it is no point of the curve."""
+    try:
+        return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key) if len(key) == 65 and key[0] == 4 else None
+    except ValueError:
+        return None
+
+
+@lru_cache(65536)
+def verify_p256(key: bytes, r: int, s: int, digest: bytes) -> bool:
+    """ECDSA over a SHA-256 digest; both values of s are valid."""
+    public = p256_key(key)
+    if public is None or r < 1 or s < 1:
+        return False
+    try:
+        public.verify(encode_dss_signature(r, s), digest, ec.ECDSA(Prehashed(hashes.SHA256())))
+        return True
+    except InvalidSignature:
+        return False
+
+
+# secp256k1: SEC 1 §4.1.6 in Jacobian coordinates
+
+P = 2**256 - 2**32 - 977
+N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+G = (0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
+     0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8)
+
+
+def _double(point):
+    x, y, z = point
+    a, b = x * x % P, y * y % P
+    d, e = 4 * x * b % P, 3 * a
+    x3 = (e * e - 2 * d) % P
+    return x3, (e * (d - x3) - 8 * b * b) % P, 2 * y * z % P
+
+
+def _add(point, affine):
+    x1, y1, z1 = point
+    x2, y2 = affine
+    if z1 == 0:
+        return x2, y2, 1
+    zz = z1 * z1 % P
+    h, r = (x2 * zz - x1) % P, (y2 * zz * z1 - y1) % P
+    if h == 0:
+        return _double(point) if r == 0 else (1, 1, 0)
+    hh = h * h % P
+    v, hhh = x1 * hh % P, hh * h % P
+    x3 = (r * r - hhh - 2 * v) % P
+    return x3, (r * (v - x3) - y1 * hhh) % P, z1 * h % P
+
+
+def _affine(point):
+    x, y, z = point
+    inverse = pow(z, -1, P)
+    return x * inverse**2 % P, y * inverse**3 % P
+
+
+@lru_cache(65536)
+def recover(digest: bytes, signature: bytes) -> bytes:
+    """The key, 04 ‖ x ‖ y, of a signature in valid form. # protocol "Signature" """
+    r, s, v = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big"), signature[64] - 27
+    if len(signature) != 65 or not 1 <= r < N or not 1 <= s <= (N - 1) // 2 or v not in (0, 1):
+        raise ValueError("invalid signature: r, s or v out of range")
+    root = pow(r**3 + 7, (P + 1) // 4, P)
+    if root * root % P != (r**3 + 7) % P:
+        raise ValueError("invalid signature: r is no point")
+    point = (r, root if root & 1 == v else P - root)
+    inverse = pow(r, -1, N)
+    a, b = -int.from_bytes(digest, "big") * inverse % N, s * inverse % N
+    both = _add((*G, 1), point)
+    both = _affine(both) if both[2] else None
+    total = (1, 1, 0)
+    for bit in range(255, -1, -1):
+        total = _double(total) if total[2] else total
+        x, y = a >> bit & 1, b >> bit & 1
+        if x and y and both is None:
+            continue
+        if x or y:
+            total = _add(total, both if x and y else G if x else point)
+    if total[2] == 0:
+        raise ValueError("invalid signature: no key")
+    x, y = _affine(total)
+    return b"\x04" + x.to_bytes(32, "big") + y.to_bytes(32, "big")
+
+
+def is_secp256k1_key(key: bytes) -> bool:
+    x, y = int.from_bytes(key[1:33], "big"), int.from_bytes(key[33:], "big")
+    return len(key) == 65 and key[0] == 4 and x < P and y < P and (y * y - x**3 - 7) % P == 0
+
+
+def address_of(key: bytes) -> str:
+    return "0x" + keccak256(key[1:])[12:].hex()
