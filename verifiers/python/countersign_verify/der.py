@@ -1,0 +1,139 @@
+"""Strict DER (X.690). Malformed input raises ValueError. # evidence §3.1"""
+
+from datetime import datetime, timezone
+from functools import cached_property
+
+BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID, ENUMERATED = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A
+UTF8_STRING, IA5_STRING, UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x0C, 0x16, 0x17, 0x18, 0x30, 0x31
+
+
+class Node:
+    """One element: its tag, its content, and its whole encoding."""
+
+    def __init__(self, tag: int, value: bytes, raw: bytes):
+        self.tag, self.value, self.raw = tag, value, raw
+        if tag & 0x20:
+            _ = self.children  # checks all that is inside
+        elif tag in _CHECKS:
+            _CHECKS[tag](value)
+
+    @cached_property
+    def children(self) -> list["Node"]:
+        found, at = [], 0
+        while at < len(self.value):
+            node = _read(self.value, at)
+            found.append(node)
+            at += len(node.raw)
+        return found
+
+    def expect(self, tag: int, length: int | None = None) -> "Node":
+        if self.tag != tag or length is not None and len(self.value) != length:
+            raise ValueError(f"invalid DER: expected tag {tag:#04x}, got {self.tag:#04x} with {len(self.value)} bytes")
+        return self
+
+    def items(self, minimum: int = 0, maximum: int | None = None, tag: int = SEQUENCE) -> list["Node"]:
+        """The members of a SEQUENCE, or of another constructed element."""
+        members = self.expect(tag).children
+        if len(members) < minimum or maximum is not None and len(members) > maximum:
+            raise ValueError(f"invalid DER: {len(members)} members in a sequence")
+        return members
+
+    def integer(self, maximum: int | None = None, tag: int = INTEGER) -> int:
+        number = int.from_bytes(self.expect(tag).value, "big")
+        if maximum is not None and number > maximum:
+            raise ValueError(f"invalid DER: expected an integer up to {maximum}, got {number}")
+        return number
+
+    def oid(self) -> str:
+        number, parts = 0, []
+        for byte in self.expect(OID).value:
+            number = number << 7 | byte & 0x7F
+            if byte < 0x80:
+                parts.append(number)
+                number = 0
+        first = min(parts[0] // 40, 2)
+        return ".".join(map(str, [first, parts[0] - 40 * first, *parts[1:]]))
+
+    def bits(self) -> bytes:
+        """A BIT STRING without unused bits: a key or a signature."""
+        if self.expect(BIT_STRING).value[0]:
+            raise ValueError("invalid DER: unused bits")
+        return self.value[1:]
+
+    def flags(self) -> set[int]:
+        """The set bits of a list of named bits. AMD's lists have trailing zeros, against X.690 §11.2.2."""
+        data = self.expect(BIT_STRING).value[1:]
+        return {8 * index + bit for index, byte in enumerate(data) for bit in range(8) if byte << bit & 0x80}
+
+    def time(self) -> int:
+        """Milliseconds since 1970."""
+        text = self.value.decode("ascii", "replace")
+        if self.tag == UTC_TIME:
+            text = ("20" if text < "50" else "19") + text
+        elif self.tag != GENERALIZED_TIME:
+            raise ValueError("invalid DER: expected a time")
+        if len(text) != 15 or not (text[:14].isascii() and text[:14].isdigit()) or text[14] != "Z":
+            raise ValueError("invalid DER: malformed time")
+        moment = datetime(int(text[:4]), *(int(text[i:i + 2]) for i in range(4, 14, 2)), tzinfo=timezone.utc)
+        return int(moment.timestamp()) * 1000
+
+
+def parse(data: bytes) -> Node:
+    """The one element that data consists of."""
+    try:
+        node = _read(data, 0)
+    except RecursionError:
+        raise ValueError("invalid DER: nested too deep") from None
+    if len(node.raw) != len(data):
+        raise ValueError("invalid DER: bytes after the element")
+    return node
+
+
+def _read(data: bytes, at: int) -> Node:
+    header = data[at:at + 5]
+    if len(header) < 2:
+        raise ValueError("invalid DER: incomplete element")
+    tag, length, start = header[0], header[1], at + 2
+    # One byte for the tag; of the universal types, exactly SEQUENCE and SET are constructed.
+    if tag & 0x1F == 0x1F or tag == 0 or tag < 0x40 and (tag & 0x20 != 0) != (tag & 0x1F in (0x10, 0x11)):
+        raise ValueError(f"invalid DER: tag {tag:#04x}")
+    if length >= 0x80:
+        size = length & 0x7F
+        digits = data[start:start + size]
+        length, start = int.from_bytes(digits, "big"), start + size
+        if not 1 <= size <= 3 or len(digits) != size or digits[0] == 0 or length < 0x80:
+            raise ValueError("invalid DER: length not in its shortest form")
+    if start + length > len(data):
+        raise ValueError("invalid DER: incomplete element")
+    return Node(tag, data[start:start + length], data[at:start + length])
+
+
+def _check_integer(value: bytes) -> None:
+    if not value or value[0] >= 0x80 or len(value) > 1 and value[0] == 0 and value[1] < 0x80:
+        raise ValueError("invalid DER: an integer that is negative or not in its shortest form")
+
+
+def _check_boolean(value: bytes) -> None:
+    if value not in (b"\x00", b"\xff"):
+        raise ValueError("invalid DER: malformed boolean")
+
+
+def _check_bits(value: bytes) -> None:
+    if not value or value[0] > 7 or len(value) == 1 and value[0] or len(value) > 1 and value[-1] & (1 << value[0]) - 1:
+        raise ValueError("invalid DER: malformed bit string")
+
+
+def _check_oid(value: bytes) -> None:
+    if not value or value[-1] >= 0x80 or value[0] == 0x80 or any(a < 0x80 and b == 0x80 for a, b in zip(value, value[1:])):
+        raise ValueError("invalid DER: an object identifier not in its shortest form")
+
+
+def _check_null(value: bytes) -> None:
+    if value:
+        raise ValueError("invalid DER: malformed null")
+
+
+_CHECKS = {
+    BOOLEAN: _check_boolean, INTEGER: _check_integer, ENUMERATED: _check_integer,
+    BIT_STRING: _check_bits, OID: _check_oid, NULL: _check_null,
+}

@@ -1,0 +1,306 @@
+"""TDX quotes and Intel's collateral. # evidence §4 to §6"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from . import der, x509
+from .codec import parse_canonical, parse_json, sha256
+from .event_log import check_log
+from .faults import Fault
+from .roots import Root
+from .tcb import QeIdentity, TcbInfo, evaluate_tcb, find_level, find_module, parse_qe_identity, parse_tcb_info
+
+MAX_QUOTE = 65_536
+QE_VENDOR = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
+SGX_EXTENSION = "1.2.840.113741.1.13.1"
+COLLATERAL = frozenset((
+    "pck_crl_issuer_chain", "root_ca_crl", "pck_crl", "tcb_info_issuer_chain", "tcb_info", "tcb_info_signature",
+    "qe_identity_issuer_chain", "qe_identity", "qe_identity_signature",
+))
+REGISTERS = {  # evidence §4.1
+    "mrTd": 136, "mrConfigId": 184, "mrOwner": 232, "mrOwnerConfig": 280,
+    "rtmr0": 328, "rtmr1": 376, "rtmr2": 424, "rtmr3": 472,
+}
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The bytes of a quote. # evidence §4"""
+
+    signed: bytes
+    body: bytes
+    signature: bytes
+    attestation_key: bytes
+    qe_report: bytes
+    qe_signature: bytes
+    authentication: bytes
+    pck_chain: bytes
+    trailing: bytes
+
+
+@dataclass(frozen=True)
+class Pck:
+    """The extension of a PCK certificate. # evidence §6.1"""
+
+    ppid: bytes
+    svns: tuple[int, ...]
+    pce_svn: int
+    pce_id: bytes
+    fmspc: bytes
+    platform_instance_id: bytes | None
+
+
+@dataclass(frozen=True)
+class Quote:
+    registers: dict[str, bytes]
+    report_data: bytes
+    attributes: int
+    xfam: int
+    service_td: bytes  # MRSERVICETD; empty if the body has none
+    trailing: bytes  # bytes after the signature data
+    tcb_status: str
+    advisories: tuple[str, ...]
+    evaluation: int  # the lower tcbEvaluationDataNumber
+    pck: Pck
+    mode: str
+    events: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class _Collateral:
+    """Collateral whose chains, lists and texts are valid at a time."""
+
+    root: Root
+    root_certificate: x509.Certificate
+    root_list: x509.RevocationList
+    pck_list: x509.RevocationList
+    authority: x509.Certificate
+    tcb_info: TcbInfo
+    qe_identity: QeIdentity
+
+
+def parse_collateral(data: bytes, limit: int, is_canonical: bool = True) -> dict[str, str]:
+    """The nine members; ValueError if there are others. # evidence §5"""
+    if not is_canonical and not (data[:1] == b"{" and data[-1:] == b"}"):
+        raise ValueError("invalid collateral: white space around the object")
+    members = parse_canonical(data, limit) if is_canonical else parse_json(data, limit)
+    if not isinstance(members, dict) or set(members) != COLLATERAL or not all(isinstance(text, str) for text in members.values()):
+        raise ValueError("invalid collateral: expected nine strings")
+    return members
+
+
+def check_quote(quote: bytes, collateral: dict[str, str], event_log: str | None, at_ms: int, roots: tuple[Root, ...]) -> Quote:
+    """Step `quote`, without the comparison with the members of a receipt of version 1."""
+    try:
+        found = _check_quote(quote, tuple(sorted(collateral.items())), at_ms, tuple(roots))
+        events = {}
+        if event_log is not None:
+            events = check_log(event_log, [found.registers[f"rtmr{index}"] for index in range(4)])
+        return Quote(**{**vars(found), "events": events})
+    except ValueError as error:
+        raise Fault("quote", None, str(error)) from None
+
+
+@lru_cache(256)
+def _check_quote(data: bytes, items: tuple, at: int, roots: tuple[Root, ...]) -> Quote:
+    """evidence §6"""
+    parts = parse_quote(data)
+    collateral = _check_collateral(items, at, roots)
+    body, svns = parts.body, parts.body[0:16]
+    svns_now = body[584:600] if len(body) == 648 else None
+
+    # §6, rule 1
+    chain = x509.parse_pem(parts.pck_chain)
+    if len(chain) != 3:
+        raise ValueError("invalid PCK chain: expected three certificates")
+    root = x509.check_chain(chain, at, roots, "intel")
+    certificate, authority, _ = chain
+    if certificate.common_name != "Intel SGX PCK Certificate" or certificate.key.kind != "P-256" or certificate.is_authority:
+        raise ValueError("invalid PCK certificate: another name or key, or an authority")
+    # §5: one root, and the authority has the name and key of the one in the collateral.
+    if root.sha256 != collateral.root.sha256:
+        raise ValueError("quote and collateral have different roots")
+    if (authority.subject, authority.key_info) != (collateral.authority.subject, collateral.authority.key_info):
+        raise ValueError("PCK authority differs from the one in the collateral")
+    if certificate.serial in collateral.pck_list.serials or authority.serial in collateral.root_list.serials:
+        raise ValueError("revoked PCK certificate or authority")
+    # §6, rule 2
+    pck = _parse_pck(certificate)
+    if (pck.fmspc, pck.pce_id) != (collateral.tcb_info.fmspc, collateral.tcb_info.pce_id):
+        raise ValueError("TCB info of another platform")
+    # §6, rule 3 and §4.3
+    attestation_key = x509.Key("P-256", b"\x04" + parts.attestation_key)
+    _check_raw(certificate.key, parts.qe_signature, parts.qe_report, "QE report")
+    if parts.qe_report[320:384] != sha256(parts.attestation_key + parts.authentication) + bytes(32):
+        raise ValueError("QE report for another attestation key")
+    _check_raw(attestation_key, parts.signature, parts.signed, "quote")
+    # §6, rule 4
+    qe_level = _check_qe(parts.qe_report, collateral.qe_identity)
+    module = find_module(collateral.tcb_info, svns[1])
+    if module is None or body[64:112] != module.signer or any(body[112:120]) or any(module.attributes):  # §6.3
+        raise ValueError("invalid TDX module: unknown version, another signer, or attributes")
+    # §6, rule 5
+    status, advisories = evaluate_tcb(collateral.tcb_info, qe_level, pck.svns, pck.pce_svn, svns, svns_now)
+    return Quote(
+        registers={name: body[start:start + 48] for name, start in REGISTERS.items()},
+        report_data=body[520:584], attributes=int.from_bytes(body[120:128], "little"), xfam=int.from_bytes(body[128:136], "little"),
+        service_td=body[600:648], trailing=parts.trailing, tcb_status=status, advisories=advisories,
+        evaluation=min(collateral.tcb_info.evaluation, collateral.qe_identity.evaluation), pck=pck, mode=root.mode, events={},
+    )
+
+
+class _Reader:
+    """Takes fields from the front of data."""
+
+    def __init__(self, data: bytes):
+        self.data, self.at = data, 0
+
+    def take(self, length: int) -> bytes:
+        field = self.data[self.at:self.at + length]
+        if len(field) != length:
+            raise ValueError("invalid quote: too short")
+        self.at += length
+        return field
+
+    def number(self, length: int) -> int:
+        return int.from_bytes(self.take(length), "little")
+
+    def part(self, size_length: int = 4) -> "_Reader":
+        return _Reader(self.take(self.number(size_length)))
+
+    def rest(self) -> bytes:
+        return self.take(len(self.data) - self.at)
+
+    def end(self) -> None:
+        if self.at != len(self.data):
+            raise ValueError("invalid quote: a size that is not exact")
+
+
+def parse_quote(data: bytes) -> _Parts:
+    if len(data) > MAX_QUOTE:
+        raise ValueError("invalid quote: more than 65,536 bytes")
+    quote = _Reader(data)
+    version = quote.number(2)  # §4.1
+    if version not in (4, 5) or quote.number(2) != 2 or quote.number(4) != 0x81:
+        raise ValueError("invalid quote: another version, type of key or type of TEE")
+    quote.take(4)
+    if quote.take(16) != QE_VENDOR:
+        raise ValueError("invalid quote: another QE vendor")
+    quote.take(20)
+    size = 584
+    if version == 5:
+        kind, size = quote.number(2), quote.number(4)
+        if (kind, size) not in ((2, 584), (3, 648)):
+            raise ValueError("invalid quote: another type or size of body")
+    body = quote.take(size)
+    signed = data[:quote.at]
+    signatures = quote.part()  # §4.2
+    signature, attestation_key = signatures.take(64), signatures.take(64)
+    if signatures.number(2) != 6:
+        raise ValueError("invalid quote: another type of certification data")
+    outer = signatures.part()
+    signatures.end()
+    qe_report, qe_signature, authentication = outer.take(384), outer.take(64), outer.part(2).rest()
+    if outer.number(2) != 5:
+        raise ValueError("invalid quote: another type of certification data")
+    chain = outer.part().rest()
+    outer.end()
+    # The chain may end in a line feed and NUL, but not in NUL without a line feed.
+    chain = chain[:-1] if chain.endswith(b"\n\0") else chain
+    return _Parts(signed, body, signature, attestation_key, qe_report, qe_signature, authentication, chain, quote.rest())
+
+
+def _check_raw(key: x509.Key, signature: bytes, data: bytes, name: str) -> None:
+    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
+    if len(signature) != 64 or key.kind != "P-256" or not x509.is_signed(key, r, s, data):
+        raise ValueError(f"invalid signature: {name}")
+
+
+@lru_cache(64)
+def _check_collateral(items: tuple, at: int, roots: tuple[Root, ...]) -> _Collateral:
+    """evidence §5"""
+    members = dict(items)
+    chains, found = {}, set()
+    for name in ("pck_crl_issuer_chain", "tcb_info_issuer_chain", "qe_identity_issuer_chain"):
+        chain = x509.parse_pem(members[name].encode())
+        if len(chain) != 2:
+            raise ValueError(f"invalid {name}: expected two certificates")
+        root = x509.check_chain(chain, at, roots, "intel")
+        chains[name] = chain
+        found.add(root.sha256)
+    if len(found) != 1:
+        raise ValueError("collateral has different roots")
+    (authority, root_certificate), (tcb_signer, _), (qe_signer, _) = chains.values()
+    if authority.common_name not in ("Intel SGX PCK Platform CA", "Intel SGX PCK Processor CA"):
+        raise ValueError("invalid PCK authority: another name")
+    for signer in (tcb_signer, qe_signer):
+        if signer.common_name != "Intel SGX TCB Signing" or signer.is_authority or x509.DIGITAL_SIGNATURE not in signer.usage:
+            raise ValueError("invalid TCB signing certificate: another name or usage")
+    root_list, pck_list = (x509.parse_list(_unhex(members[name])) for name in ("root_ca_crl", "pck_crl"))
+    x509.check_list(root_list, root_certificate, at)
+    x509.check_list(pck_list, authority, at)
+    if any(item.serial in root_list.serials for item in (authority, tcb_signer, qe_signer)):
+        raise ValueError("revoked authority or signer of collateral")
+    _check_raw(tcb_signer.key, _unhex(members["tcb_info_signature"]), members["tcb_info"].encode(), "TCB info")
+    _check_raw(qe_signer.key, _unhex(members["qe_identity_signature"]), members["qe_identity"].encode(), "QE identity")
+    tcb_info, qe_identity = parse_tcb_info(members["tcb_info"]), parse_qe_identity(members["qe_identity"])
+    for item in (tcb_info, qe_identity):  # §5.1
+        if not item.issued <= at <= item.next_update:
+            raise ValueError("TCB info or QE identity not valid at this time")
+    return _Collateral(root, root_certificate, root_list, pck_list, authority, tcb_info, qe_identity)
+
+
+def _unhex(text: str) -> bytes:
+    if not re.fullmatch("(?:[0-9a-f]{2})*", text):
+        raise ValueError("invalid collateral: expected lower-case hex")
+    return bytes.fromhex(text)
+
+
+def _parse_pck(certificate: x509.Certificate) -> Pck:
+    """evidence §6.1"""
+    if SGX_EXTENSION not in certificate.extensions:
+        raise ValueError("invalid PCK certificate: no SGX extension")
+    values = _pairs(der.parse(certificate.extensions[SGX_EXTENSION]), SGX_EXTENSION)
+    if not {"1", "2", "3", "4", "5"} <= values.keys():
+        raise ValueError("invalid PCK certificate: a member of the SGX extension is missing")
+    tcb = _pairs(values["2"], SGX_EXTENSION + ".2")
+    if not {str(index) for index in range(1, 19)} <= tcb.keys():
+        raise ValueError("invalid PCK certificate: a member of its TCB is missing")
+    tcb["18"].expect(der.OCTET_STRING, 16)
+    values["5"].integer(2, der.ENUMERATED)
+    return Pck(
+        ppid=values["1"].expect(der.OCTET_STRING, 16).value,
+        svns=tuple(tcb[str(index)].integer(255) for index in range(1, 17)), pce_svn=tcb["17"].integer(65_535),
+        pce_id=values["3"].expect(der.OCTET_STRING, 2).value, fmspc=values["4"].expect(der.OCTET_STRING, 6).value,
+        platform_instance_id=values["6"].expect(der.OCTET_STRING, 16).value if "6" in values else None,
+    )
+
+
+def _pairs(node: der.Node, prefix: str) -> dict[str, der.Node]:
+    """The values of a sequence of pairs, by what follows the prefix of their identifiers."""
+    found = {}
+    for item in node.items():
+        kind, value = item.items(2, 2)
+        name = kind.oid().removeprefix(prefix + ".")
+        if name in found or name == kind.oid():
+            raise ValueError("invalid PCK certificate: an identifier twice, or of another extension")
+        found[name] = value
+    return found
+
+
+def _check_qe(report: bytes, identity: QeIdentity):
+    """The level of the quoting enclave. # evidence §6.2"""
+    misc, attributes = report[16:20], report[48:64]
+    if _masked(misc, identity.misc[1]) != identity.misc[0] or _masked(attributes, identity.attributes[1]) != identity.attributes[0]:
+        raise ValueError("quoting enclave with other attributes")
+    if attributes[0] & 2 or report[128:160] != identity.signer or int.from_bytes(report[256:258], "little") != identity.product:
+        raise ValueError("quoting enclave in debug mode, or of another signer or product")
+    level = find_level(identity.levels, int.from_bytes(report[258:260], "little"))
+    if level is None:
+        raise ValueError("no TCB level for this quoting enclave")
+    return level
+
+
+def _masked(value: bytes, mask: bytes) -> bytes:
+    return bytes(a & b for a, b in zip(value, mask))
