@@ -190,7 +190,7 @@ def check_entropy_key(public_key: str, anchors: Anchors, mock_keys: list[str]) -
 def check_coordinator_policy(report: Report, anchors: Anchors, policy: Policy) -> None:
     """evidence §9.6"""
     step = "coordinator-policy"
-    if not report.policy & REQUIRED_POLICY or report.policy & ~ANY_POLICY:
+    if not report.policy & REQUIRED_POLICY or report.policy & ~(ANY_POLICY | REQUIRED_POLICY):
         raise Fault(step, None, f"guest policy {report.policy:#x}")
     if report.vmpl != 0 or report.signing_key not in policy.signing_keys:
         raise Fault(step, None, f"VMPL {report.vmpl}, signed by a {report.signing_key}")
