@@ -36,6 +36,7 @@ const exclude = ['**/node_modules/**', '**/dist/**', ...(isX64 ? [] : ['**/*.x64
 const processFiles = [
   'apps/verifier/src/cli.test.ts',
   'packages/testing/src/!(localAccounts).test.ts',
+  'conformance/receipts/{startVerifier,differential}.test.ts',
   'packages/testing/src/stack/!(scope).test.ts',
   '{packages,apps}/*/test/*.test.ts',
   'packages/service/src/runService.test.ts',
@@ -59,8 +60,8 @@ const smokeUnits = ['deploy/manifests.test.ts', 'scripts/lockfiles.test.ts']
 const smokeProcesses = ['dev/main.test.ts', 'packages/testing/src/stack/startBackend.test.ts', 'trials/run.test.ts']
 
 const unitFiles = isShort
-  ? ['{packages/!(testing),apps,services,docs,contracts}/**/*.test.{ts,tsx}', ...smokeUnits]
-  : ['{packages,apps,services,scripts,docs,contracts,deploy,dev,trials}/**/*.test.{ts,tsx}']
+  ? ['{packages/!(testing),apps,services,docs,contracts,conformance}/**/*.test.{ts,tsx}', ...smokeUnits]
+  : ['{packages,apps,services,scripts,docs,contracts,conformance,deploy,dev,trials}/**/*.test.{ts,tsx}']
 const isTool = (path: string) => toolFolders.some((folder) => path.startsWith(`${folder}/`))
 const runProcessFiles = isShort ? [...processFiles.filter((path) => !isTool(path)), ...smokeProcesses] : processFiles
 
