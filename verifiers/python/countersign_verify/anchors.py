@@ -1,6 +1,7 @@
 """The reader's anchors and policy, and the steps that compare genuine evidence with them. # evidence §7 to §11"""
 
 import re
+from collections import namedtuple
 from dataclasses import dataclass, field
 
 from . import schema
@@ -47,21 +48,16 @@ class Anchors:
         return self.contract or self.contracts.get(chain_id)
 
 
-@dataclass(frozen=True)
-class Policy:
-    """The states of hardware that the reader accepts. # evidence §7, §9.6"""
-
-    statuses: tuple[str, ...] = ("UpToDate",)
-    signing_keys: tuple[str, ...] = ("VCEK",)
+# The states of hardware that the reader accepts. # evidence §7, §9.6
+Policy = namedtuple("Policy", "statuses signing_keys", defaults=(("UpToDate",), ("VCEK",)))
 
 
 def parse_policy(value: dict | None) -> Policy:
     """`reader.policy` of golden-v2/cases/cases.json."""
-    given = {}
-    for part, name, member in (("signer", "statuses", "statuses"), ("coordinator", "signingKeys", "signing_keys")):
-        if name in (value or {}).get(part, {}):
-            given[member] = tuple(value[part][name])
-    return Policy(**given)
+    value, strict = value or {}, Policy()
+    return Policy(
+        statuses=value.get("signer", {}).get("statuses", strict.statuses),
+        signing_keys=value.get("coordinator", {}).get("signingKeys", strict.signing_keys))
 
 
 def parse_anchors(value: dict | None) -> Anchors:

@@ -14,8 +14,8 @@ class Node:
         self.tag, self.value, self.raw = tag, value, raw
         if tag & 0x20:
             _ = self.children  # checks all that is inside
-        elif tag in _CHECKS:
-            _CHECKS[tag](value)
+        elif tag in _FORMS and not _FORMS[tag](value):
+            raise ValueError(f"invalid DER: malformed value of tag {tag:#04x}")
 
     @cached_property
     def children(self) -> list["Node"]:
@@ -108,32 +108,20 @@ def _read(data: bytes, at: int) -> Node:
     return Node(tag, data[start:start + length], data[at:start + length])
 
 
-def _check_integer(value: bytes) -> None:
-    if not value or value[0] >= 0x80 or len(value) > 1 and value[0] == 0 and value[1] < 0x80:
-        raise ValueError("invalid DER: an integer that is negative or not in its shortest form")
+def _is_integer(value: bytes) -> bool:
+    return len(value) > 0 and value[0] < 0x80 and not (len(value) > 1 and value[0] == 0 and value[1] < 0x80)
 
 
-def _check_boolean(value: bytes) -> None:
-    if value not in (b"\x00", b"\xff"):
-        raise ValueError("invalid DER: malformed boolean")
+def _is_bit_string(value: bytes) -> bool:
+    return 0 < len(value) and value[0] < 8 and (not value[-1] & (1 << value[0]) - 1 if len(value) > 1 else value[0] == 0)
 
 
-def _check_bits(value: bytes) -> None:
-    if not value or value[0] > 7 or len(value) == 1 and value[0] or len(value) > 1 and value[-1] & (1 << value[0]) - 1:
-        raise ValueError("invalid DER: malformed bit string")
+def _is_oid(value: bytes) -> bool:
+    # A part that starts with 80 is longer than needed.
+    return value != b"" and value[-1] < 0x80 and all(a >= 0x80 or b != 0x80 for a, b in zip(b"\0" + value, value))
 
 
-def _check_oid(value: bytes) -> None:
-    if not value or value[-1] >= 0x80 or value[0] == 0x80 or any(a < 0x80 and b == 0x80 for a, b in zip(value, value[1:])):
-        raise ValueError("invalid DER: an object identifier not in its shortest form")
-
-
-def _check_null(value: bytes) -> None:
-    if value:
-        raise ValueError("invalid DER: malformed null")
-
-
-_CHECKS = {
-    BOOLEAN: _check_boolean, INTEGER: _check_integer, ENUMERATED: _check_integer,
-    BIT_STRING: _check_bits, OID: _check_oid, NULL: _check_null,
+_FORMS = {
+    BOOLEAN: lambda value: value in (b"\x00", b"\xff"), NULL: lambda value: not value,
+    INTEGER: _is_integer, ENUMERATED: _is_integer, BIT_STRING: _is_bit_string, OID: _is_oid,
 }

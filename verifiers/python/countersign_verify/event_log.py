@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-import re
 from functools import lru_cache
+
+from .codec import unhex
 
 RUN_TIME_EVENT = 0x08000001
 MAX_LENGTH, MAX_ENTRIES, MAX_DEPTH = 1_048_576, 4_096, 16
@@ -27,7 +28,7 @@ def replay_log(text: str) -> tuple[dict[int, bytes], dict[str, list[str]]]:
         if not isinstance(entry, dict):
             raise ValueError("invalid event log: expected entries")
         register, kind = _integer(entry.get("imr"), 3), _integer(entry.get("event_type"), 2**32 - 1)
-        stated, payload = _hex(entry.get("digest")), _hex(entry.get("event_payload"))
+        stated, payload = unhex(entry.get("digest")), unhex(entry.get("event_payload"))
         name = entry.get("event")
         if not isinstance(name, str):
             raise ValueError("invalid event log: expected a name")
@@ -82,9 +83,3 @@ def _integer(value, maximum: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= maximum or value != int(value):
         raise ValueError(f"invalid event log: expected an integer up to {maximum}")
     return int(value)
-
-
-def _hex(value) -> bytes:
-    if not isinstance(value, str) or not re.fullmatch("(?:[0-9a-f]{2})*", value):
-        raise ValueError("invalid event log: expected lower-case hex")
-    return bytes.fromhex(value)

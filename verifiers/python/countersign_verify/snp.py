@@ -1,7 +1,7 @@
 """SEV-SNP reports and AMD's revocation lists. # evidence §9"""
 
 import re
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import lru_cache
 
 from . import der, x509
@@ -17,23 +17,11 @@ TCB_PARTS = {
 }
 # §9.3: the extensions with the levels of the EK
 LEVELS = {"bl": "3.1", "tee": "3.2", "snp": "3.3", "ucode": "3.8", "fmc": "3.9"}
-
-
-@dataclass(frozen=True)
-class Report:
-    version: int
-    policy: int
-    vmpl: int
-    signing_key: str  # "VCEK" or "VLEK"
-    platform_info: int
-    report_data: bytes
-    measurement: bytes
-    host_data: bytes
-    chip_id: bytes
-    product: str
-    tcbs: dict[str, dict[str, int]]  # patch levels of the current, reported, committed and launch TCB
-    certificates: tuple[x509.Certificate, ...]  # EK, ASK, ARK
-    mode: str
+# signing_key is "VCEK" or "VLEK"; tcbs are the patch levels of the current, reported, committed and launch TCB by part;
+# certificates are EK, ASK and ARK; mode is that of the root.
+Report = namedtuple("Report", [
+    "version", "policy", "vmpl", "signing_key", "platform_info", "report_data", "measurement", "host_data", "chip_id", "product",
+    "tcbs", "certificates", "mode"])
 
 
 def check_report(report: bytes, certificates: list[bytes], at_ms: int, roots: tuple[Root, ...]) -> Report:

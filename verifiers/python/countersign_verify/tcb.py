@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import lru_cache
 
 from .codec import parse_time
@@ -13,42 +13,13 @@ STATUSES = (
 )
 
 
-@dataclass(frozen=True)
-class Level:
-    svns: tuple  # the 16 SGX components, pcesvn, the 16 TDX components; or (isvsvn,)
-    status: str
-    advisories: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Module:
-    signer: bytes
-    attributes: bytes
-    levels: tuple[Level, ...]
-
-
-@dataclass(frozen=True)
-class TcbInfo:
-    issued: int
-    next_update: int
-    evaluation: int
-    fmspc: bytes
-    pce_id: bytes
-    module: Module
-    identities: tuple[tuple[str, Module], ...]
-    levels: tuple[Level, ...]  # in descending order
-
-
-@dataclass(frozen=True)
-class QeIdentity:
-    issued: int
-    next_update: int
-    evaluation: int
-    misc: tuple[bytes, bytes]  # value and mask
-    attributes: tuple[bytes, bytes]
-    signer: bytes
-    product: int
-    levels: tuple[Level, ...]
+# svns: (the 16 SGX components, pcesvn, the 16 TDX components), or (isvsvn,)
+Level = namedtuple("Level", "svns status")
+Module = namedtuple("Module", "signer attributes levels")
+# levels are in descending order; identities are pairs of id and module.
+TcbInfo = namedtuple("TcbInfo", "issued next_update evaluation fmspc pce_id module identities levels")
+# misc and attributes are pairs of value and mask.
+QeIdentity = namedtuple("QeIdentity", "issued next_update evaluation misc attributes signer product levels")
 
 
 @lru_cache(64)
@@ -58,7 +29,7 @@ def parse_tcb_info(text: str) -> TcbInfo:
         raise ValueError("invalid TCB info: expected TDX, version 3")
     levels = []
     for item in _list(info, "tcbLevels"):
-        tcb = _dict(item, "tcb")
+        tcb = _get(item, "tcb", dict)
         svns = (_components(tcb, "sgxtcbcomponents"), _number(tcb, "pcesvn", 65_535), _components(tcb, "tdxtcbcomponents"))
         levels.append(_level(item, svns))
     levels.sort(key=lambda level: level.svns, reverse=True)
@@ -66,12 +37,12 @@ def parse_tcb_info(text: str) -> TcbInfo:
         raise ValueError("invalid TCB info: two equal levels")
     identities = ()
     if "tdxModuleIdentities" in info:
-        identities = tuple((_text(item, "id"), _module(item, _svn_levels(item))) for item in _list(info, "tdxModuleIdentities"))
+        identities = tuple((_get(item, "id", str), _module(item, _svn_levels(item))) for item in _list(info, "tdxModuleIdentities"))
     return TcbInfo(
         issued=_time(info, "issueDate"), next_update=_time(info, "nextUpdate"),
         evaluation=_number(info, "tcbEvaluationDataNumber", 2**32 - 1),
         fmspc=_hex(info, "fmspc", 6), pce_id=_hex(info, "pceId", 2),
-        module=_module(_dict(info, "tdxModule"), ()), identities=identities, levels=tuple(levels),
+        module=_module(_get(info, "tdxModule", dict), ()), identities=identities, levels=tuple(levels),
     )
 
 
@@ -89,20 +60,20 @@ def parse_qe_identity(text: str) -> QeIdentity:
     )
 
 
-def find_module(info: TcbInfo, version: int) -> Module | None:
+def find_module(info: TcbInfo, version: int) -> Module:
     """The module of a version; version 0 is TDX 1.0. # evidence §6.3"""
     if version == 0:
         return info.module
     for name, module in info.identities:
         if name[:4] == "TDX_" and name[4:].lower() == f"{version:02x}":
             return module
-    return None
+    raise ValueError("TCB info without the version of this TDX module")
 
 
 def evaluate_tcb(
     info: TcbInfo, qe_level: Level, pck_svns: tuple[int, ...], pce_svn: int, svns: bytes, svns_now: bytes | None
-) -> tuple[str, tuple[str, ...]]:
-    """Status and advisories. svns is TEE_TCB_SVN, svns_now TEE_TCB_SVN_2. # evidence §6.4"""
+) -> str:
+    """The TCB status. svns is TEE_TCB_SVN, svns_now TEE_TCB_SVN_2. # evidence §6.4"""
     version = svns[1]
     start = 2 if version else 0
 
@@ -113,14 +84,9 @@ def evaluate_tcb(
     on_tdx = [level for level in on_sgx if fits(level.svns[2][start:], svns[start:])]
     if not on_tdx:
         raise ValueError("no TCB level for this platform")
-    sgx, platform, module_level, module_status = on_sgx[0], on_tdx[0], None, "UpToDate"
+    sgx, platform, module_status, qe_status = on_sgx[0], on_tdx[0], "UpToDate", qe_level.status
     if version:
-        module = find_module(info, version)
-        module_level = module and find_level(module.levels, svns[0])
-        if module_level is None:
-            raise ValueError("no TCB level for this TDX module")
-        module_status = module_level.status
-    qe_status = qe_level.status
+        module_status = find_level(find_module(info, version).levels, svns[0]).status
     if qe_status in ("ConfigurationNeeded", "OutOfDateConfigurationNeeded"):
         qe_status = "OutOfDate"
     parts = {module_status, qe_status}
@@ -138,8 +104,7 @@ def evaluate_tcb(
     if is_advised:
         needs_configuration = "Configuration" in sgx.status or "Configuration" in status
         status = "TDRelaunchAdvisedConfigurationNeeded" if needs_configuration else "TDRelaunchAdvised"
-    advisories = {name for level in (platform, module_level, qe_level) if level for name in level.advisories}
-    return status, tuple(sorted(advisories))
+    return status
 
 
 def _is_current(info: TcbInfo, svns: bytes) -> bool:
@@ -148,16 +113,19 @@ def _is_current(info: TcbInfo, svns: bytes) -> bool:
     if svns[1] == 0:
         minimum = highest[0]
     else:
-        module = find_module(info, svns[1])
-        if module is None:
+        try:
+            minimum = find_module(info, svns[1]).levels[0].svns[0]
+        except ValueError:
             return False
-        minimum = module.levels[0].svns[0]
     return svns[0] >= minimum and svns[2] >= highest[2]
 
 
-def find_level(levels: tuple[Level, ...], svn: int) -> Level | None:
+def find_level(levels: tuple[Level, ...], svn: int) -> Level:
     """The first SVN level, in Intel's order, that is at most svn. # evidence §6.4"""
-    return next((level for level in levels if level.svns[0] <= svn), None)
+    for level in levels:
+        if level.svns[0] <= svn:
+            return level
+    raise ValueError("no TCB level for this module or quoting enclave")
 
 
 def _module(item: dict, levels: tuple[Level, ...]) -> Module:
@@ -166,15 +134,14 @@ def _module(item: dict, levels: tuple[Level, ...]) -> Module:
 
 
 def _svn_levels(item: dict) -> tuple[Level, ...]:
-    return tuple(_level(level, (_number(_dict(level, "tcb"), "isvsvn", 65_535),)) for level in _list(item, "tcbLevels"))
+    return tuple(_level(level, (_number(_get(level, "tcb", dict), "isvsvn", 65_535),)) for level in _list(item, "tcbLevels"))
 
 
 def _level(item: dict, svns: tuple) -> Level:
+    if not all(isinstance(name, str) for name in _get({"advisoryIDs": [], **item}, "advisoryIDs", list)):
+        raise ValueError("invalid advisoryIDs: expected texts")
     _time(item, "tcbDate")
-    advisories = item.get("advisoryIDs", [])
-    if not isinstance(advisories, list) or not all(isinstance(name, str) for name in advisories):
-        raise ValueError("invalid advisoryIDs")
-    return Level(svns, _text(item, "tcbStatus"), tuple(advisories))
+    return Level(svns, _get(item, "tcbStatus", str))
 
 
 def _components(tcb: dict, name: str) -> tuple[int, ...]:
@@ -194,12 +161,6 @@ def _object(text: str) -> dict:
     return value
 
 
-def _dict(item: dict, name: str) -> dict:
-    if not isinstance(item.get(name), dict):
-        raise ValueError(f"invalid {name}: expected an object")
-    return item[name]
-
-
 def _list(item: dict, name: str) -> list[dict]:
     value = item.get(name)
     if not isinstance(value, list) or not value or not all(isinstance(member, dict) for member in value):
@@ -207,9 +168,9 @@ def _list(item: dict, name: str) -> list[dict]:
     return value
 
 
-def _text(item: dict, name: str) -> str:
-    if not isinstance(item.get(name), str):
-        raise ValueError(f"invalid {name}: expected text")
+def _get(item: dict, name: str, kind: type):
+    if not isinstance(item.get(name), kind):
+        raise ValueError(f"invalid {name}: expected a value of type {kind.__name__}")
     return item[name]
 
 
@@ -221,12 +182,12 @@ def _number(item: dict, name: str, maximum: int = 2**32 - 1) -> int:
 
 
 def _hex(item: dict, name: str, length: int) -> bytes:
-    text = _text(item, name)
+    text = _get(item, name, str)
     if not re.fullmatch(f"[0-9A-Fa-f]{{{2 * length}}}", text):
         raise ValueError(f"invalid {name}: expected {length} bytes of hex")
     return bytes.fromhex(text)
 
 
 def _time(item: dict, name: str) -> int:
-    text = _text(item, name)
+    text = _get(item, name, str)
     return parse_time(text[:-1] + ".000Z" if text.endswith("Z") else text)

@@ -1,15 +1,14 @@
 """TDX quotes and Intel's collateral. # evidence §4 to §6"""
 
-import re
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import lru_cache
 
 from . import der, x509
-from .codec import parse_canonical, parse_json, sha256
+from .codec import parse_canonical, parse_json, sha256, unhex
 from .event_log import check_log
 from .faults import Fault
 from .roots import Root
-from .tcb import QeIdentity, TcbInfo, evaluate_tcb, find_level, find_module, parse_qe_identity, parse_tcb_info
+from .tcb import Level, QeIdentity, evaluate_tcb, find_level, find_module, parse_qe_identity, parse_tcb_info
 
 MAX_QUOTE = 65_536
 QE_VENDOR = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
@@ -24,60 +23,18 @@ REGISTERS = {  # evidence §4.1
 }
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The bytes of a quote. # evidence §4"""
-
-    signed: bytes
-    body: bytes
-    signature: bytes
-    attestation_key: bytes
-    qe_report: bytes
-    qe_signature: bytes
-    authentication: bytes
-    pck_chain: bytes
-    trailing: bytes
+# The bytes of a quote. # evidence §4
+_Parts = namedtuple("_Parts", "signed body signature attestation_key qe_report qe_signature authentication pck_chain trailing")
+# The extension of a PCK certificate. # evidence §6.1
+Pck = namedtuple("Pck", "ppid svns pce_svn pce_id fmspc platform_instance_id")
+# Collateral whose chains, lists and texts are valid at a time: its root, the root's list, the list of the PCK authority, and so on.
+_Collateral = namedtuple("_Collateral", "root root_list pck_list authority tcb_info qe_identity")
 
 
-@dataclass(frozen=True)
-class Pck:
-    """The extension of a PCK certificate. # evidence §6.1"""
-
-    ppid: bytes
-    svns: tuple[int, ...]
-    pce_svn: int
-    pce_id: bytes
-    fmspc: bytes
-    platform_instance_id: bytes | None
-
-
-@dataclass(frozen=True)
-class Quote:
-    registers: dict[str, bytes]
-    report_data: bytes
-    attributes: int
-    xfam: int
-    service_td: bytes  # MRSERVICETD; empty if the body has none
-    trailing: bytes  # bytes after the signature data
-    tcb_status: str
-    advisories: tuple[str, ...]
-    evaluation: int  # the lower tcbEvaluationDataNumber
-    pck: Pck
-    mode: str
-    events: dict[str, list[str]]
-
-
-@dataclass(frozen=True)
-class _Collateral:
-    """Collateral whose chains, lists and texts are valid at a time."""
-
-    root: Root
-    root_certificate: x509.Certificate
-    root_list: x509.RevocationList
-    pck_list: x509.RevocationList
-    authority: x509.Certificate
-    tcb_info: TcbInfo
-    qe_identity: QeIdentity
+# service_td is MRSERVICETD, empty if the body has none; trailing are the bytes after the signature data; evaluation is the
+# lower tcbEvaluationDataNumber; mode is that of the root; events are the payloads of RTMR3's events, in hex by name.
+Quote = namedtuple("Quote", [
+    "registers", "report_data", "attributes", "xfam", "service_td", "trailing", "tcb_status", "evaluation", "pck", "mode", "events"])
 
 
 def parse_collateral(data: bytes, limit: int, is_canonical: bool = True) -> dict[str, str]:
@@ -97,7 +54,7 @@ def check_quote(quote: bytes, collateral: dict[str, str], event_log: str | None,
         events = {}
         if event_log is not None:
             events = check_log(event_log, [found.registers[f"rtmr{index}"] for index in range(4)])
-        return Quote(**{**vars(found), "events": events})
+        return found._replace(events=events)
     except ValueError as error:
         raise Fault("quote", None, str(error)) from None
 
@@ -138,14 +95,14 @@ def _check_quote(data: bytes, items: tuple, at: int, roots: tuple[Root, ...]) ->
     # §6, rule 4
     qe_level = _check_qe(parts.qe_report, collateral.qe_identity)
     module = find_module(collateral.tcb_info, svns[1])
-    if module is None or body[64:112] != module.signer or any(body[112:120]) or any(module.attributes):  # §6.3
-        raise ValueError("invalid TDX module: unknown version, another signer, or attributes")
+    if body[64:112] != module.signer or any(body[112:120]) or any(module.attributes):  # §6.3
+        raise ValueError("TDX module with another signer, or with attributes")
     # §6, rule 5
-    status, advisories = evaluate_tcb(collateral.tcb_info, qe_level, pck.svns, pck.pce_svn, svns, svns_now)
+    status = evaluate_tcb(collateral.tcb_info, qe_level, pck.svns, pck.pce_svn, svns, svns_now)
     return Quote(
         registers={name: body[start:start + 48] for name, start in REGISTERS.items()},
         report_data=body[520:584], attributes=int.from_bytes(body[120:128], "little"), xfam=int.from_bytes(body[128:136], "little"),
-        service_td=body[600:648], trailing=parts.trailing, tcb_status=status, advisories=advisories,
+        service_td=body[600:648], trailing=parts.trailing, tcb_status=status,
         evaluation=min(collateral.tcb_info.evaluation, collateral.qe_identity.evaluation), pck=pck, mode=root.mode, events={},
     )
 
@@ -237,24 +194,18 @@ def _check_collateral(items: tuple, at: int, roots: tuple[Root, ...]) -> _Collat
     for signer in (tcb_signer, qe_signer):
         if signer.common_name != "Intel SGX TCB Signing" or signer.is_authority or x509.DIGITAL_SIGNATURE not in signer.usage:
             raise ValueError("invalid TCB signing certificate: another name or usage")
-    root_list, pck_list = (x509.parse_list(_unhex(members[name])) for name in ("root_ca_crl", "pck_crl"))
+    root_list, pck_list = (x509.parse_list(unhex(members[name])) for name in ("root_ca_crl", "pck_crl"))
     x509.check_list(root_list, root_certificate, at)
     x509.check_list(pck_list, authority, at)
     if any(item.serial in root_list.serials for item in (authority, tcb_signer, qe_signer)):
         raise ValueError("revoked authority or signer of collateral")
-    _check_raw(tcb_signer.key, _unhex(members["tcb_info_signature"]), members["tcb_info"].encode(), "TCB info")
-    _check_raw(qe_signer.key, _unhex(members["qe_identity_signature"]), members["qe_identity"].encode(), "QE identity")
+    _check_raw(tcb_signer.key, unhex(members["tcb_info_signature"]), members["tcb_info"].encode(), "TCB info")
+    _check_raw(qe_signer.key, unhex(members["qe_identity_signature"]), members["qe_identity"].encode(), "QE identity")
     tcb_info, qe_identity = parse_tcb_info(members["tcb_info"]), parse_qe_identity(members["qe_identity"])
     for item in (tcb_info, qe_identity):  # §5.1
         if not item.issued <= at <= item.next_update:
             raise ValueError("TCB info or QE identity not valid at this time")
-    return _Collateral(root, root_certificate, root_list, pck_list, authority, tcb_info, qe_identity)
-
-
-def _unhex(text: str) -> bytes:
-    if not re.fullmatch("(?:[0-9a-f]{2})*", text):
-        raise ValueError("invalid collateral: expected lower-case hex")
-    return bytes.fromhex(text)
+    return _Collateral(root, root_list, pck_list, authority, tcb_info, qe_identity)
 
 
 def _parse_pck(certificate: x509.Certificate) -> Pck:
@@ -289,17 +240,14 @@ def _pairs(node: der.Node, prefix: str) -> dict[str, der.Node]:
     return found
 
 
-def _check_qe(report: bytes, identity: QeIdentity):
+def _check_qe(report: bytes, identity: QeIdentity) -> Level:
     """The level of the quoting enclave. # evidence §6.2"""
     misc, attributes = report[16:20], report[48:64]
     if _masked(misc, identity.misc[1]) != identity.misc[0] or _masked(attributes, identity.attributes[1]) != identity.attributes[0]:
         raise ValueError("quoting enclave with other attributes")
     if attributes[0] & 2 or report[128:160] != identity.signer or int.from_bytes(report[256:258], "little") != identity.product:
         raise ValueError("quoting enclave in debug mode, or of another signer or product")
-    level = find_level(identity.levels, int.from_bytes(report[258:260], "little"))
-    if level is None:
-        raise ValueError("no TCB level for this quoting enclave")
-    return level
+    return find_level(identity.levels, int.from_bytes(report[258:260], "little"))
 
 
 def _masked(value: bytes, mask: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import lru_cache
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -37,41 +37,13 @@ COMMON_NAME, KEY_USAGE, BASIC_CONSTRAINTS = "2.5.4.3", "2.5.29.15", "2.5.29.19"
 DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN = 0, 5, 6  # RFC 5280 §4.2.1.3
 
 
-@dataclass(frozen=True)
-class Key:
-    kind: str  # "P-256", "P-384" or "RSA"
-    data: bytes  # the point, or the DER of modulus and exponent
-
-
-@dataclass(frozen=True)
-class Certificate:
-    raw: bytes
-    signed: bytes
-    algorithm: str
-    signature: bytes
-    serial: int
-    issuer: bytes
-    subject: bytes
-    common_name: str | None
-    not_before: int
-    not_after: int
-    key_info: bytes
-    key: Key
-    is_authority: bool
-    path_length: int | None
-    usage: frozenset[int]
-    extensions: dict[str, bytes]
-
-
-@dataclass(frozen=True)
-class RevocationList:
-    signed: bytes
-    algorithm: str
-    signature: bytes
-    issuer: bytes
-    this_update: int
-    next_update: int
-    serials: frozenset[int]
+# kind is "P-256", "P-384" or "RSA"; data is the point, or the DER of modulus and exponent.
+Key = namedtuple("Key", "kind data")
+# `signed` are the bytes that the signature covers; names and key_info are the bytes of their fields.
+Certificate = namedtuple("Certificate", [
+    "raw", "signed", "algorithm", "signature", "serial", "issuer", "subject", "common_name", "not_before", "not_after",
+    "key_info", "key", "is_authority", "path_length", "usage", "extensions"])
+RevocationList = namedtuple("RevocationList", "signed algorithm signature issuer this_update next_update serials")
 
 
 @lru_cache(512)
