@@ -102,7 +102,7 @@ def _members(pairs: list) -> dict:
     return members
 
 
-def _depth(value) -> int:
+def depth_of(value) -> int:
     """Levels of objects and arrays."""
     level, current = 0, [value]
     while current := [item for item in current if isinstance(item, (dict, list))]:
@@ -120,7 +120,7 @@ def parse_json(data: bytes, limit: int = MAX_COLLATERAL, depth: int = 64):
         value = json.loads(text, object_pairs_hook=_members, parse_int=_integer, parse_float=_reject, parse_constant=_reject)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"invalid JSON: {error}") from None
-    if _depth(value) > depth:
+    if depth_of(value) > depth:
         raise ValueError(f"invalid JSON: more than {depth} levels")
     if "\\u" in text:
         canonical(value)  # rejects unpaired surrogates

@@ -1,58 +1,23 @@
 """Openings of off-chain signatures and of the owners of addresses, and the step `opening`."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from . import schema
 from .codec import canonical, parse_json, sha256, tag, un0x, unhex
-from .faults import Fault
-from .transaction import DECIMAL, natural
 from .typed_data import content_digest
 
+SCHEMA = "protocol/spec/opening-v1.schema.json"
 MAX_OPENING = 262_144
 MAX_DEPTH = 24
 N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
-@dataclass
-class Opening:
+class Opening(NamedTuple):
     """An opening that matches its receipt. A half that is withheld is None; so are both for the owner of an address."""
 
     content: dict | None = None
     signature: bytes | None = None
     identity: dict | None = None
-
-
-def members(value, required: str, optional: str = "") -> dict:
-    """An object with exactly these members. # protocol "Conventions" """
-    if not isinstance(value, dict) or not set(required.split()) <= set(value) <= {*required.split(), *optional.split()}:
-        raise ValueError("unknown or missing members")
-    return value
-
-
-def check_approval_form(approval) -> None:
-    """# opening-v1.schema.json, the same form as in receipt-v2.attestation.schema.json"""
-    if isinstance(approval, dict) and "authenticatorData" in approval:
-        members(approval, "approver authenticatorData clientDataJSON signature expiresMs")
-        unhex(approval["authenticatorData"], 37)
-        if not 1 <= len(unhex(approval["clientDataJSON"])) <= 2048 or not 1 <= len(unhex(approval["signature"])) <= 72:
-            raise ValueError("invalid approval: a length")
-    else:
-        unhex(members(approval, "approver signature expiresMs")["signature"], 64)
-    natural(approval["approver"]), natural(approval["expiresMs"])
-
-
-def check_budget_form(budget) -> None:
-    """# receipt-v2 §6, opening-v1.schema.json"""
-    members(budget, "time sequence isRepeated items")
-    budget["time"] is None or natural(budget["time"])
-    natural(budget["sequence"], 1)
-    if not isinstance(budget["isRepeated"], bool) or not isinstance(budget["items"], list):
-        raise ValueError("invalid budget")
-    for item in budget["items"]:
-        members(item, "budget window before after")
-        natural(item["budget"]), natural(item["window"])
-        for amount in (item["before"], item["after"]):
-            if not isinstance(amount, str) or not DECIMAL.fullmatch(amount):
-                raise ValueError("invalid amount")
 
 
 def check_signature_form(signature: bytes) -> None:
@@ -62,56 +27,44 @@ def check_signature_form(signature: bytes) -> None:
         raise ValueError("invalid signature: r, s or v out of range")
 
 
-def parse_opening(data: bytes) -> tuple[bytes, dict | None, bytes | None]:
-    """The commitment of an opening, and what it shows: content and signature. # protocol "Opening" """
-    opening = members(parse_json(data, MAX_OPENING, MAX_DEPTH), "content signature")
-    content, signature = opening["content"], opening["signature"]
-    if isinstance(content, str) and isinstance(signature, str):
-        raise ValueError("invalid opening: both halves withheld")
+def parse_opening(data: bytes) -> tuple[bytes, Opening]:
+    """The commitment of an opening, and what it shows. # protocol "Opening" """
+    value = parse_json(data, MAX_OPENING, MAX_DEPTH)
+    if not schema.matches(SCHEMA, value):
+        raise ValueError("invalid opening: see opening-v1.schema.json")
+    content, signature = value["content"], value["signature"]
     if isinstance(content, str):
-        content_hash, content = unhex(content, 32), None
+        content_hash, content = unhex(content), None
     else:
-        members(content, "salt kind digest content", "approvals budget")
-        if content["kind"] not in ("message", "typed-data") or not isinstance(content.get("approvals", []), list):
-            raise ValueError("invalid opening: its content")
-        un0x(content["digest"], 32), content_digest(content["kind"], content["content"])
-        for approval in content.get("approvals", []):
-            check_approval_form(approval)
-        "budget" in content and check_budget_form(content["budget"])
-        covered = canonical({name: value for name, value in content.items() if name != "salt"})
-        content_hash = sha256(tag("opening-content/v1") + unhex(content["salt"], 32) + covered)
+        content_digest(content["kind"], content["content"])  # rejects what breaks the protocol's rules
+        covered = canonical({name: item for name, item in content.items() if name != "salt"})
+        content_hash = sha256(tag("opening-content/v1") + unhex(content["salt"]) + covered)
     if isinstance(signature, str):
-        signature_hash, signature = unhex(signature, 32), None
+        signature_hash, signature = unhex(signature), None
     else:
-        salt, signature = unhex(members(signature, "salt signature")["salt"], 32), un0x(signature["signature"], 65)
+        salt, signature = unhex(signature["salt"]), un0x(signature["signature"])
         check_signature_form(signature)
         signature_hash = sha256(tag("opening-signature/v1") + salt + signature)
-    return sha256(tag("opening/v1") + content_hash + signature_hash), content, signature
+    return sha256(tag("opening/v1") + content_hash + signature_hash), Opening(content, signature)
 
 
-def parse_owner_opening(data: bytes) -> tuple[bytes, dict]:
+def parse_owner_opening(data: bytes) -> tuple[bytes, Opening]:
     """The commitment to the owner of an address, and the owner. # protocol "Client keys and owners" """
-    opening = members(parse_json(data, MAX_OPENING, MAX_DEPTH), "salt identity")
-    identity = members(opening["identity"], "issuer subject email")
-    if not all(isinstance(value, str) or (value is None and name == "email") for name, value in identity.items()):
+    value = parse_json(data, MAX_OPENING, MAX_DEPTH)
+    identity = value["identity"] if isinstance(value, dict) and set(value) == {"salt", "identity"} else None
+    if not isinstance(identity, dict) or set(identity) != {"issuer", "subject", "email"}:
+        raise ValueError("invalid opening: unknown or missing members")
+    if not all(isinstance(item, str) or item is None and name == "email" for name, item in identity.items()):
         raise ValueError("invalid opening: its identity")
-    return sha256(tag("owner/v1") + unhex(opening["salt"], 32) + canonical(identity)), identity
+    return sha256(tag("owner/v1") + unhex(value["salt"], 32) + canonical(identity)), Opening(identity=identity)
 
 
 def check_opening(receipt: dict, data: bytes) -> Opening:
     """The step `opening`. # receipt-v2 §4"""
     kind, subject = receipt["kind"], receipt["subject"]
-    try:
-        if kind == "address":
-            commitment, identity = parse_owner_opening(data)
-            opening = Opening(identity=identity)
-        elif kind == "off-chain":
-            commitment, content, signature = parse_opening(data)
-            opening = Opening(content, signature)
-        else:
-            raise Fault("opening", None, f"a receipt of kind {kind} has no opening")
-    except ValueError as error:
-        raise Fault("opening", "opening_malformed", str(error)) from None
+    if kind not in ("address", "off-chain"):
+        raise ValueError(f"a receipt of the kind {kind} has no opening")
+    commitment, opening = parse_owner_opening(data) if kind == "address" else parse_opening(data)
     if commitment.hex() != subject["owner" if kind == "address" else "commitment"]:
-        raise Fault("opening", None, "it doesn't open the receipt's commitment")
+        raise ValueError("it doesn't open the receipt's commitment")
     return opening

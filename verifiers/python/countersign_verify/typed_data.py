@@ -10,8 +10,7 @@ MAX_NESTING = 16
 MAX_BLOCKS = 4096
 NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 RESERVED = re.compile("bool|address|string|function|bytes[0-9]*|u?int[0-9]*|u?fixed|u?fixed[0-9]+x[0-9]+")
-SIZES = [str(size) for size in range(8, 257, 8)]
-ATOMIC = {"bool", "address", "string", "bytes", *(f"bytes{n}" for n in range(1, 33)), *(f"{t}{n}" for t in ("uint", "int") for n in SIZES)}
+ATOMIC = {"bool", "address", "string", "bytes", *(f"{kind}{8 * n}" for n in range(1, 33) for kind in ("uint", "int")), *(f"bytes{n}" for n in range(1, 33))}
 BRACKETS = re.compile(r"(.*)\[([1-9][0-9]*)?\]", re.DOTALL)
 INTEGER = re.compile("0|-?[1-9][0-9]{0,77}")
 DOMAIN = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address", "salt": "bytes32"}
@@ -37,10 +36,13 @@ def hash_typed_data(content) -> bytes:
         _reject("too large")
     domain, types, primary = content["domain"], content["types"], content["primaryType"]
     _check_types(types)
-    _check_domain(domain, types)
     if not isinstance(primary, str) or primary not in types or primary == "EIP712Domain":
         _reject("its primary type")
+    if not isinstance(domain, dict) or not domain or not set(domain) <= set(DOMAIN):  # rule 7
+        _reject("its domain")
     listed = [{"name": name, "type": kind} for name, kind in DOMAIN.items() if name in domain]
+    if types.get("EIP712Domain", listed) != listed:
+        _reject("the type of its domain")
     # Rule 4: the domain and its type have a separate budget.
     separator = _Hasher({"EIP712Domain": listed}).struct("EIP712Domain", domain)
     return keccak256(b"\x19\x01" + separator + _Hasher(types).struct(primary, content["message"]))
@@ -54,10 +56,10 @@ def _check_types(types) -> None:
         if not NAME.fullmatch(struct) or RESERVED.fullmatch(struct) or not isinstance(members, list):
             _reject("a struct")
         for member in members:
-            if not isinstance(member, dict) or set(member) != {"name", "type"} or not all(isinstance(text, str) for text in member.values()):
+            if not isinstance(member, dict) or set(member) != {"name", "type"} or not isinstance(member["type"], str):
                 _reject("a member of a struct")
-            if not NAME.fullmatch(member["name"]):
-                _reject("the name of a member")
+            if not isinstance(member["name"], str) or not NAME.fullmatch(member["name"]) or member["type"].split("[")[0] == "EIP712Domain":
+                _reject("a member of a struct")
         if len({member["name"] for member in members}) != len(members):
             _reject("a member twice")
     depths: dict[str, int] = {}
@@ -67,33 +69,17 @@ def _check_types(types) -> None:
 
 def _depth_of(kind: str, types: dict, depths: dict, level: int) -> int:
     """How deep a type nests: each struct and each pair of brackets counts one. A struct that contains itself has no end."""
-    if level > MAX_NESTING:
-        _reject("nested too deeply, or a struct in itself")
-    if match := BRACKETS.fullmatch(kind):
-        depth = 1 + _depth_of(match[1], types, depths, level + 1)
-    elif kind in ATOMIC:
+    match = BRACKETS.fullmatch(kind)
+    if kind in ATOMIC:
         return 0
-    elif kind not in types:
-        _reject(f"the type {kind[:40]}")
-    elif kind not in depths:
-        inner = [member["type"] for member in types[kind]]
-        if "EIP712Domain" in (re.sub(r"\[.*", "", name, flags=re.DOTALL) for name in inner):  # rule 7
-            _reject("a domain as a member")
-        depth = depths[kind] = 1 + max((_depth_of(name, types, depths, level + 1) for name in inner), default=0)
-    else:
-        depth = depths[kind]
-    if level + depth > MAX_NESTING:
+    if level == MAX_NESTING or not match and kind not in types:
+        _reject("an unknown type, nested too deeply, or a struct in itself")
+    if kind not in depths:
+        inner = [match[1]] if match else [member["type"] for member in types[kind]]
+        depths[kind] = 1 + max((_depth_of(name, types, depths, level + 1) for name in inner), default=0)
+    if level + depths[kind] > MAX_NESTING:
         _reject("nested too deeply")
-    return depth
-
-
-def _check_domain(domain, types: dict) -> None:
-    """# protocol "Typed data", rule 7"""
-    if not isinstance(domain, dict) or not domain or not set(domain) <= set(DOMAIN):
-        _reject("its domain")
-    expected = [{"name": name, "type": kind} for name, kind in DOMAIN.items() if name in domain]
-    if types.get("EIP712Domain", expected) != expected:
-        _reject("the type of its domain")
+    return depths[kind]
 
 
 def integer(value, kind: str = "uint256") -> int:
@@ -146,10 +132,8 @@ class _Hasher:
             if struct in self.types and struct not in found:
                 found.add(struct)
                 pending += [member["type"].split("[")[0] for member in self.types[struct]]
-        return "".join(
-            f"{struct}({','.join(member['type'] + ' ' + member['name'] for member in self.types[struct])})"
-            for struct in [name, *sorted(found - {name})]
-        )
+        listed = ((struct, ",".join(f"{member['type']} {member['name']}" for member in self.types[struct])) for struct in found)
+        return "".join(f"{struct}({members})" for struct, members in sorted(listed, key=lambda item: (item[0] != name, item[0])))
 
     def word(self, kind: str, value) -> bytes:
         if match := BRACKETS.fullmatch(kind):
@@ -158,21 +142,15 @@ class _Hasher:
             return self.hash(b"".join(self.word(match[1], item) for item in value))
         if kind in self.types:
             return self.struct(kind, value)
-        if kind == "string":
-            if not isinstance(value, str):
-                _reject("a string")
-            return self.hash(value.encode("utf-8"))
-        if kind == "bytes":
-            return self.hash(_bytes(value))
-        if kind == "bool":
-            if not isinstance(value, bool):
-                _reject("a bool")
-            return bytes(31) + bytes([value])
+        if kind in ("string", "bool") and type(value) is not (str if kind == "string" else bool):
+            _reject(f"a {kind}")
+        if kind in ("string", "bytes"):
+            return self.hash(value.encode("utf-8") if kind == "string" else _bytes(value))
         if kind == "address":
             return bytes(12) + _bytes(value, 20)
         if kind.startswith("bytes"):
             return _bytes(value, int(kind[5:])).ljust(32, b"\0")
-        return (integer(value, kind) % (1 << 256)).to_bytes(32, "big")
+        return (int(value) if kind == "bool" else integer(value, kind) % (1 << 256)).to_bytes(32, "big")
 
 
 def content_digest(kind: str, content) -> bytes:

@@ -123,7 +123,7 @@ class Approvals(unittest.TestCase):
                     self.check(item, POLICIES[item.get("policy", 1)])
                     reason = None
                 except ApprovalFault as fault:
-                    reason = fault.code
+                    reason = str(fault)
                 self.assertEqual(reason, item["reason"])
 
     def test_rejects_changed_approvals(self):

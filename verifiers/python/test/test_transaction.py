@@ -33,10 +33,10 @@ class Transactions(unittest.TestCase):
             subject = item["subject"]
             self.assertEqual(sha256(tag("subject/v1") + canonical(subject)).hex(), item["hash"])
             if item["kind"] == "authorization":
-                self.assertEqual("0x" + transaction.authorization_digest(subject).hex(), subject["digest"])
+                self.assertEqual("0x" + transaction.digest_of("authorization", subject).hex(), subject["digest"])
                 self.assertEqual("0x" + transaction.authorization_hash(subject, un0x(subject["signature"])).hex(), item["eventHash"])
                 with self.assertRaises(ValueError):
-                    transaction.authorization_digest({**subject, "chainId": 0})
+                    transaction.digest_of("authorization", {**subject, "chainId": 0})
 
 
 if __name__ == "__main__":

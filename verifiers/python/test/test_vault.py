@@ -27,8 +27,8 @@ def run(blocks, opening=None):
     """The results of a vault's steps: pass, skip, or fail with the code."""
     receipt = json.loads(blocks["attestation"])
     settings = json.loads(blocks["batch"])["settings"]["log"]
-    view = vault.View(receipt, parse_time(receipt["signer"]["statement"]["signedAt"]))
-    view.opening = check_opening(receipt, opening) if opening else None
+    shown = check_opening(receipt, opening) if opening else None
+    view = vault.View(receipt, parse_time(receipt["signer"]["statement"]["signedAt"]), shown)
     if settings:
         view.log_origin, view.cosigned_s = receipt["log"].split("\n\n")[1].split("\n")[0], cosigned_in(receipt, settings["witnesses"])
     sample = receipt["entropy"]
@@ -41,6 +41,9 @@ def run(blocks, opening=None):
         lambda: vault.check_budget(view, values.get("vault-policy"), values.get("vault-rule")),
     )
     for step, check in zip(STEPS, checks):
+        if step not in ("vault-policy", "vault-budget") and "vault-policy" not in values:
+            results[step] = "skip"
+            continue
         if step == "vault-budget" and not vault.has_budget_step(view, values.get("vault-policy")):
             continue
         try:
@@ -48,6 +51,8 @@ def run(blocks, opening=None):
             results[step] = "pass"
         except Fault as fault:
             results[step] = f"fail {fault.code}" if step == "vault-budget" else "fail"
+        except ValueError:
+            results[step] = "fail"
         except Skip:
             results[step] = "skip"
     return results
