@@ -179,6 +179,14 @@ def parse_cid(text: str) -> bytes:
     return data[4:]
 
 
+class CarError(ValueError):
+    """A file that is no CAR file of a receipt: car_malformed, or car_mismatch if blocks don't fit together."""
+
+    def __init__(self, code: str, message: str):
+        super().__init__(message)
+        self.code = code
+
+
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for index in range(3):  # receipt-v2 §1: at most 3 bytes, no longer than needed
@@ -190,42 +198,52 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             if index and not byte:
                 break
             return value, at + index + 1
-    raise ValueError("invalid CAR: malformed length")
+    raise CarError("car_malformed", "invalid CAR: malformed length")
 
 
 def parse_car(data: bytes) -> tuple[bytes, dict[bytes, bytes]]:
-    """The root's hash, and all blocks by hash. # receipt-v2 §1 "CAR files" """
+    """The root's block, and all blocks by hash. # receipt-v2 §1 "CAR files" """
     start, end = bytes.fromhex("3aa265726f6f747381d82a582500"), b"\x67version\x01"
     if data[:14] != start or data[14:18] != CID_PREFIX or data[50:59] != end:
-        raise ValueError("invalid CAR: another header")
+        raise CarError("car_malformed", "invalid CAR: another header")
     root, at, blocks = data[18:50], 59, {}
     while at < len(data):
         length, at = _varint(data, at)
         cid, block = data[at:at + 36], data[at + 36:at + length]
-        if length < 37 or length > 36 + MAX_BLOCK or at + length > len(data):
-            raise ValueError("invalid CAR: empty, oversized or incomplete block")
-        if cid[:4] != CID_PREFIX or sha256(block) != cid[4:] or cid[4:] in blocks:
-            raise ValueError("invalid CAR: a block twice, or another hash")
+        if not 36 < length <= 36 + MAX_BLOCK or at + length > len(data) or cid[:4] != CID_PREFIX:
+            raise CarError("car_malformed", "invalid CAR: empty, oversized or incomplete block, or another kind of CID")
+        if cid[4:] in blocks or len(blocks) == 16:
+            raise CarError("car_malformed", "invalid CAR: a block twice, or more than 16 blocks")
+        if sha256(block) != cid[4:]:
+            raise CarError("car_mismatch", "invalid CAR: a block has another hash")
         blocks[cid[4:]] = block
         at += length
-    if len(blocks) > 16 or root not in blocks:
-        raise ValueError("invalid CAR: no root, or more than 16 blocks")
-    return root, blocks
+    if root not in blocks:
+        raise CarError("car_mismatch", "invalid CAR: no root")
+    if not blocks.keys() <= {root} | _named_hashes(root, blocks):
+        raise CarError("car_mismatch", "invalid CAR: a block that no other names")
+    return blocks[root], blocks
 
 
-def named_hashes(receipt) -> dict[str, bytes]:
-    """The hashes of the blocks that an attestation or release names, by kind; malformed names are left out."""
-    places = {
-        "batch": ("signer", "batch"), "release": ("coordinator", "release"), "policy": ("policy",),
-        "batchOfRelease": ("batch",), "collateral": ("collateral",), "coordinator": ("coordinator",),
-    }
-    found = {}
-    for kind, path in places.items():
-        value = receipt
+def _named_hashes(root: bytes, blocks: dict[bytes, bytes]) -> set[bytes]:
+    """The hashes that the attestation names, and those that its release names. # receipt-v2 §1"""
+    receipt = _names(blocks[root], [("signer", "batch"), ("coordinator", "release"), ("policy",)])
+    release = _names(blocks.get(receipt[1], b""), [("batch",), ("collateral",), ("coordinator",)])
+    return set(receipt) | set(release)
+
+
+def _names(block: bytes, places: list[tuple]) -> list:
+    try:
+        value = parse_json(block)
+    except ValueError:
+        value = None
+    names = []
+    for path in places:
+        name = value
         for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
+            name = name.get(key) if isinstance(name, dict) else None
         try:
-            found[kind] = parse_cid(value)
+            names.append(parse_cid(name))
         except ValueError:
-            continue
-    return found
+            names.append(None)
+    return names

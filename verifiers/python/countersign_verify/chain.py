@@ -1,0 +1,86 @@
+"""Events on the chain, from the reader's node. # protocol "Event" """
+
+import json
+import urllib.request
+
+from .codec import parse_time, un0x
+from .faults import Fault, Skip
+
+TOPIC = "0x1a85ecbef58dd9f2ba6c675cd83d16bb690e0c547fc5aea56486a4ba6c253601"
+MAX_LOGS = 16  # receipt-v1 §3
+
+
+def topics_of(wallet: str, second: str) -> list[str]:
+    return [TOPIC, "0x" + "00" * 12 + wallet[2:], second]
+
+
+def parse_cid_of_event(data: bytes) -> str:
+    """The CID in an event's data; ValueError if it is malformed."""
+    length = int.from_bytes(data[32:64], "big")
+    text, padding = data[64:64 + length], data[64 + length:]
+    if len(data) % 32 or int.from_bytes(data[:32], "big") != 32 or not 1 <= length <= 256 or len(text) != length or len(padding) > 31 or any(padding):
+        raise ValueError("malformed event")
+    if not all(0x21 <= byte <= 0x7E for byte in text):
+        raise ValueError("malformed event: its CID isn't printable ASCII")
+    return text.decode()
+
+
+def find_event(chain: dict | None, contract: str | None, wallet: str, second: str, cid: str, is_due: bool) -> int | None:
+    """Step event: the time of the earliest event with this CID. # receipt-v1 §3 "event" """
+    if chain is None or contract is None:
+        raise Skip("event", "no chain or no contract is given")
+    events = chain.get("events")
+    if not isinstance(events, list) or len(events) > MAX_LOGS:
+        raise Skip("event", f"the node failed, or returned more than {MAX_LOGS} logs")
+    times, others = [], 0
+    for event in events:
+        if event["address"] != contract or event["topics"] != topics_of(wallet, second):
+            continue
+        try:
+            found = parse_cid_of_event(un0x(event["data"]))
+        except ValueError:
+            continue
+        if found == cid:
+            times.append(parse_time(event["blockTime"]))
+        else:
+            others += 1
+    if times:
+        return min(times)
+    if others or is_due:
+        raise Fault("event", None, "only events of other CIDs" if others else "no event")
+    raise Skip("event", "no event, and none is due yet")
+
+
+def fetch(url: str, contract: dict, wallet: str, second: str, transaction: str | None) -> dict:
+    """Events and the state of the transaction, in the form of the line protocol. A node that fails gives no events."""
+    try:
+        if int(_call(url, "eth_chainId", []), 16) != contract["chainId"]:
+            raise ValueError("the node is of another chain")
+        logs = _call(url, "eth_getLogs", [{
+            "address": contract["address"], "topics": topics_of(wallet, second), "fromBlock": hex(contract.get("fromBlock", 0)), "toBlock": "latest"}])
+        if len(logs) > MAX_LOGS:
+            return {"events": None}
+        events = [{"address": log["address"].lower(), "topics": log["topics"], "data": log["data"], "blockTime": _block_time(url, log["blockNumber"])}
+                  for log in logs if not log.get("removed")]
+        found = _call(url, "eth_getTransactionByHash", [transaction]) if transaction else None
+        state = "unknown" if found is None else "mined" if found.get("blockNumber") else "pending"
+        return {"events": events, "transaction": state}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return {"events": None, "error": str(error)}
+
+
+def _block_time(url: str, number: str) -> str:
+    from datetime import datetime, timezone
+
+    seconds = int(_call(url, "eth_getBlockByNumber", [number, False])["timestamp"], 16)
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def _call(url: str, method: str, params: list):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    request = urllib.request.Request(url, body, {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as response:
+        answer = json.loads(response.read(1 << 24))
+    if "error" in answer:
+        raise ValueError(f"{method} failed: {answer['error']}")
+    return answer["result"]

@@ -1,0 +1,182 @@
+"""The steps that both versions share: from the inclusion in the batch to the time. # receipt-v1 §3, receipt-v2 §4"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from . import anchors, chain, entropy, snp, statement as stating, tdx
+from .codec import MAX_COLLATERAL, canonical, parse_cid, parse_time, sha256, unhex
+from .faults import Fault, Skip
+from .merkle import root_of_path
+from .reader import Reader
+from .verdict import Steps
+
+
+@dataclass
+class Evidence:
+    """What both versions have, wherever the receipt has it."""
+
+    statement: dict
+    leaf: bytes
+    signed_at: int | None  # None if it doesn't exist
+    inclusion: dict  # leafIndex and path
+    tree_size: int
+    batch: dict  # bootId, sequence and previous
+    config: dict
+    settings: dict | None  # version 2
+    quote: bytes
+    event_log: str | None
+    collateral: str  # its CID
+    collateral_limit: int
+    sample: dict
+    coordinator: dict  # reportHex, certificates, configHash, fetchedAt; version 2: revocations
+    keys: tuple[str, str | None]  # the coordinator's Ed25519 and ML-DSA-65 keys
+    stated: dict | None = None  # version 1: measurement and tcbStatus of the quote, and the report's measurement
+    sample_at: int | None = None  # set by the step entropy
+
+
+parse_collateral = lru_cache(64)(tdx.parse_collateral)
+
+
+def run(steps: Steps, evidence: Evidence, blocks: dict[bytes, bytes], reader: Reader, check_release) -> None:
+    """The steps from inclusion to release; a step may fail although an earlier one failed."""
+    at = evidence.signed_at
+
+    def inclusion() -> bytes:
+        return root_of_path(evidence.leaf, evidence.inclusion["leafIndex"], evidence.tree_size, [unhex(item) for item in evidence.inclusion["path"]])
+
+    def collateral() -> dict:
+        block = blocks.get(parse_cid(evidence.collateral))
+        if block is None:
+            raise Skip("collateral", "the block is missing")
+        return parse_collateral(block, evidence.collateral_limit)
+
+    root = steps.run("inclusion", inclusion)
+    members = steps.run("collateral", collateral)
+    quote = steps.run("quote", lambda: _check_quote(evidence, members, at, reader), ("collateral",))
+    steps.run("report-data", lambda: _check_report_data(evidence, root, quote), ("inclusion", "quote"))
+    steps.run("quote-policy", lambda: anchors.check_quote_policy(quote, reader.anchors, reader.policy), ("quote",))
+    steps.run("platform", lambda: anchors.check_platform(quote, reader.anchors), ("quote",), bool(reader.anchors.platforms))
+    steps.run("measurement", lambda: anchors.check_measurement(quote, reader.anchors, evidence.config["rootSecret"]), ("quote",), False)
+    steps.run("config", lambda: _check_config(evidence, reader), (), False)
+    evidence.sample_at = steps.run("entropy", lambda: _check_sample(evidence))
+    steps.run("entropy-key", lambda: anchors.check_entropy_key(
+        evidence.sample["publicKey"], reader.anchors, reader.mock_entropy_keys), (), False)
+    _run_coordinator(steps, evidence, at, reader)
+    steps.run("release", check_release)
+    steps.is_mock = steps.is_mock or (quote is not None and quote.mode == "mock") or evidence.sample["publicKey"] in reader.mock_entropy_keys
+
+
+def _needs_time(at: int | None) -> int:
+    if at is None:
+        raise Skip("time", "the time of signing doesn't exist")
+    return at
+
+
+def _check_quote(evidence: Evidence, members: dict, at: int | None, reader: Reader):
+    quote = tdx.check_quote(evidence.quote, members, evidence.event_log, _needs_time(at), reader.roots)
+    stated = evidence.stated  # receipt-v1 §3 "quote"
+    if stated and (stated["tcbStatus"] != quote.tcb_status or any(quote.registers[name].hex() != value for name, value in stated["measurement"].items())):
+        raise Fault("quote", None, "the receipt states other registers or another TCB status")
+    return quote
+
+
+def _check_report_data(evidence: Evidence, root: bytes, quote) -> None:
+    stating.check_config(evidence.config)
+    if stating.report_data(evidence.tree_size, root, evidence.batch, evidence.config) != quote.report_data:
+        raise Fault("report-data", None, "the quote is over another batch")
+
+
+def _check_config(evidence: Evidence, reader: Reader) -> None:
+    if evidence.settings is not None:  # receipt-v2 §4 "config"
+        if not evidence.config["version"].endswith("+" + sha256(canonical(evidence.settings)).hex()):
+            raise Fault("config", None, "the configuration is of other settings")
+        stating.check_settings(evidence.settings)
+    anchors.check_config(sha256(canonical(evidence.config)), reader.anchors)
+
+
+def _check_sample(evidence: Evidence) -> int:
+    if evidence.settings is None:
+        entropy.check_statement_v1(evidence.sample, evidence.statement)
+    else:
+        entropy.check_statement_v2(evidence.sample, evidence.statement)
+    return entropy.check_sample(evidence.sample, None if evidence.settings is None else evidence.settings["entropy"])
+
+
+def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: Reader) -> None:
+    coordinator, needs = evidence.coordinator, ("coordinator-report",)
+
+    def check_report():
+        certificates = [unhex(coordinator["certificates"][name]) for name in ("ek", "ask", "ark")]
+        report = snp.check_report(unhex(coordinator["reportHex"]), certificates, _needs_time(at), reader.roots)
+        if evidence.stated and report.measurement.hex() != evidence.stated["coordinatorMeasurement"]:
+            raise Fault("coordinator-report", None, "the receipt states another measurement")
+        return report
+
+    def check_revocation():
+        if reader.revocations is not None:  # evidence §9.7: the reader's list replaces the block's
+            return snp.check_revocations(reader.revocations[0], report, reader.revocations[1])
+        if "revocations" not in coordinator:
+            raise Skip("coordinator-revocation", "no list is given")
+        return snp.check_revocations(unhex(coordinator["revocations"]), report, _needs_time(at))
+
+    def check_key():
+        if evidence.keys[0] != evidence.statement["coordinatorKey"]:
+            raise Fault("coordinator-key", None, "the statement names another key")
+        if stating.coordinator_report_data(evidence.keys, coordinator["configHash"]) != report.report_data:
+            raise Fault("coordinator-key", None, "the report is for other keys or another configuration")
+
+    report = steps.run("coordinator-report", check_report)
+    steps.is_mock = steps.is_mock or (report is not None and report.mode == "mock")
+    steps.run("coordinator-policy", lambda: anchors.check_coordinator_policy(report, reader.anchors, reader.policy), needs, False)
+    steps.run("coordinator-chip", lambda: anchors.check_coordinator_chip(report, reader.anchors), needs, False)
+    steps.run("coordinator-revocation", check_revocation, needs, False)
+    steps.run("coordinator-key", check_key, needs)
+    steps.run("coordinator-measurement", lambda: anchors.check_coordinator_measurement(report, reader.anchors), needs, False)
+    steps.run("coordinator-config", lambda: anchors.check_coordinator_config(
+        unhex(coordinator["configHash"]), reader.anchors), (), False)
+
+
+def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet: str, second: str, is_transaction: bool) -> None:
+    """The steps from event to reevaluation. # receipt-v1 §3 and "Time" """
+    at, contract = evidence.signed_at, reader.anchors.contract
+    delay = reader.anchors.maximum_event_delay_s
+
+    def check_transaction():
+        if not is_transaction or not reader.chain or reader.chain.get("transaction") != "mined":
+            raise Skip("transaction", "not mined, or not looked up")
+
+    def check_time():
+        fetched = parse_time(evidence.coordinator["fetchedAt"])
+        if not -5_000 <= _needs_time(at) - evidence.sample_at <= 65_000:
+            raise Fault("time", None, "the sample is too old or too young")
+        if fetched - at > 5_000 or event_at is not None and at - event_at > 5_000:
+            raise Fault("time", None, "the report was fetched after the signing, or the event is before it")
+
+    def check_bound():
+        if event_at is None or at is None:
+            raise Skip("time-bound", "no event was seen")
+        if event_at - at > 1000 * (72 * 3600 if delay is None else delay):
+            steps.is_late = True
+            raise Skip("time-bound", "the event came too late")
+
+    event_at = steps.run("event", lambda: chain.find_event(
+        reader.chain, contract, wallet, second, cid, reader.is_event_due), (), reader.chain is not None and contract is not None)
+    if steps.results["event"] == "skip" and reader.chain and reader.chain.get("events") == [] and not reader.is_event_due:
+        steps.required.discard("event")
+    steps.has_event = event_at is not None
+    steps.run("transaction", check_transaction, (), False)
+    steps.run("time", check_time, ("entropy",))
+    steps.run("time-bound", check_bound, (), False)
+    if reader.reevaluation is not None:
+        steps.run("reevaluation", lambda: _reevaluate(evidence, reader))
+
+
+def _reevaluate(evidence: Evidence, reader: Reader) -> None:
+    """# receipt-v1 §3 "reevaluation": quote and state at another time, with collateral of that time"""
+    data, at = reader.reevaluation
+    members = tdx.parse_collateral(data, MAX_COLLATERAL, False)
+    try:
+        quote = tdx.check_quote(evidence.quote, members, evidence.event_log, at, reader.roots)
+        anchors.check_quote_policy(quote, reader.anchors, reader.policy)
+    except Fault as fault:
+        raise Fault("reevaluation", None, fault.message) from None

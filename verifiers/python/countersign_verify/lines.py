@@ -1,0 +1,39 @@
+"""The line protocol of conformance/receipts: one JSON object per line in, one out."""
+
+import json
+import sys
+
+from .codec import CarError, parse_car, unbase64
+from .reader import parse_reader
+from .verify import verify
+
+
+def answer(request: dict) -> dict:
+    blocks = [unbase64(block) for block in request.get("blocks") or []]
+    if "car" in request:
+        receipt, found = parse_car(unbase64(request["car"]))
+        blocks += found.values()
+    else:
+        receipt = unbase64(request["receipt"])
+    opening = request.get("opening")
+    steps = verify(receipt, blocks, parse_reader(request.get("reader") or {}), request.get("cid"), None if opening is None else unbase64(opening))
+    unchecked = [name for name, result in steps.results.items() if result == "unchecked"]
+    return {"verdict": steps.verdict(), "steps": steps.results, "codes": steps.codes, **({"unchecked": unchecked} if unchecked else {})}
+
+
+def run() -> None:
+    """A malformed line gets an error; it never ends the program."""
+    for line in sys.stdin.buffer:
+        identity = None
+        try:
+            request = json.loads(line)
+            if not isinstance(request, dict):
+                raise ValueError("expected an object")
+            identity = request.get("id")
+            result = answer(request)
+        except CarError as error:
+            result = {"error": error.code}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            result = {"error": "request_malformed", "message": f"{type(error).__name__}: {error}"[:400]}
+        sys.stdout.write(json.dumps({"id": identity, **result}) + "\n")
+        sys.stdout.flush()

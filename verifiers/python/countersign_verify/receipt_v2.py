@@ -1,0 +1,177 @@
+"""The steps of a receipt of version 2. # receipt-v2 §4"""
+
+from . import mldsa, opening as openings, schema, statement as stating, transaction, typed_data, vault
+from .codec import MAX_BLOCK, canonical, cid_of, parse_canonical, parse_cid, tag, un0x, unhex
+from .crypto import address_of, recover, verify_ed25519
+from .entropy import check_source
+from .evidence import Evidence, run, run_time
+from .faults import Fault, Skip
+from .log import check_log
+from .merkle import leaf_hash
+from .reader import Reader
+from .verdict import Steps
+
+SCHEMA = "receipt/spec/receipt-v2.attestation.schema.json"
+
+
+def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[bytes, bytes], reader: Reader, opening_file: bytes | None) -> None:
+    """All steps after format and cid."""
+    kind, subject, statement = receipt["kind"], receipt["subject"], receipt["signer"]["statement"]
+    named: dict[str, dict] = {}
+    is_public = kind in ("transaction", "authorization")
+    steps.run("blocks", lambda: _check_blocks(receipt, blocks, named))
+    settings = named["batch"]["settings"] if "batch" in named else None
+
+    def check_opening():
+        if opening_file is None:
+            raise Skip("opening", "no opening is given")
+        return openings.check_opening(receipt, opening_file)
+
+    opening = steps.run("opening", check_opening, (), opening_file is not None)
+    content = opening.content if opening else None
+    digest = steps.run("digest", lambda: _check_digest(kind, subject, content, settings), (), is_public)
+    steps.run("signature", lambda: _check_signature(kind, subject, statement, digest, opening), ("digest",), is_public)
+    if kind == "transaction":
+        steps.run("tx-hash", lambda: _check_hash(subject), ("digest", "signature"))
+    steps.run("statement", lambda: stating.check_v2(receipt, settings, content))
+    leaf, at = leaf_hash(canonical(statement)), stating.time_of(statement)
+
+    def check_proof():
+        if settings is None or at is None:
+            raise Skip("log", "the batch is missing, or the time of signing doesn't exist")
+        return check_log(receipt, settings, named["batch"].get("logKey"), leaf, at, list(reader.anchors.log_witnesses))
+
+    proof = steps.run("log", check_proof, (), settings is None or settings["log"] is not None or bool(reader.anchors.log_witnesses))
+    if statement["policy"] is not None:
+        cosigned = None if proof is None else {key.hex(): seconds for key, seconds in proof.cosignatures}
+        _check_vault(steps, receipt, blocks, vault.View(
+            receipt=receipt, signed_at_ms=at, opening=opening, log_origin=proof and proof.origin, cosigned_s=cosigned,
+            is_log_known=settings is not None, is_signed_by=lambda source: _is_signed_by(receipt["entropy"], source),
+            sample_ms=stating.time_or_none(receipt["entropy"]["timestamp"])))
+    if not steps.has_passed("blocks"):
+        return
+    batch, release, coordinator = named["batch"], named["release"], named["coordinator"]
+    evidence = Evidence(
+        statement=statement, leaf=leaf, signed_at=at, inclusion=receipt["signer"]["inclusion"], tree_size=batch["treeSize"],
+        batch=batch, config=batch["config"], settings=settings, quote=unhex(batch["quoteHex"]), event_log=batch.get("eventLog"),
+        collateral=release["collateral"], collateral_limit=MAX_BLOCK, sample=receipt["entropy"], coordinator=coordinator,
+        keys=(coordinator["keys"]["ed25519"], coordinator["keys"]["mlDsa65"]),
+    )
+    run(steps, evidence, blocks, reader, lambda: _check_release(release, coordinator))
+    run_time(steps, evidence, reader, cid_of(block), statement["address"], _event_field(kind, subject), kind == "transaction")
+
+
+def _check_blocks(receipt: dict, blocks: dict[bytes, bytes], named: dict[str, dict]) -> None:
+    """Fills `named` with the blocks that are there. # receipt-v2 §4 "blocks" """
+    missing = []
+
+    def read(name: str, cid: str) -> dict | None:
+        block = blocks.get(parse_cid(cid))
+        if block is None:
+            missing.append(name)
+            return None
+        value = parse_block(name, block)
+        named[name] = value
+        return value
+
+    read("batch", receipt["signer"]["batch"])
+    release = read("release", receipt["coordinator"]["release"])
+    if release is not None:
+        read("coordinator", release["coordinator"])
+        if release["batch"] != receipt["signer"]["batch"]:
+            raise Fault("blocks", None, "the release is for another batch")
+    if missing:
+        raise Skip("blocks", f"missing: {', '.join(missing)}")
+
+
+def parse_block(name: str, block: bytes) -> dict:
+    value = parse_canonical(block, MAX_BLOCK)
+    if not schema.matches(f"receipt/spec/receipt-v2.{name}.schema.json", value):
+        raise ValueError(f"invalid {name}: see receipt-v2.{name}.schema.json")
+    return value
+
+
+def _check_digest(kind: str, subject: dict, content: dict | None, settings: dict | None) -> bytes:
+    if kind in ("address", "revocation"):
+        raise Skip("digest", f"the wallet's key signs nothing for the kind {kind}")
+    if kind == "off-chain":
+        if content is None:
+            raise Skip("digest", "the content isn't shown")
+        digest, stated = typed_data.content_digest(content["kind"], content["content"]), content["digest"]
+    else:
+        digest, stated = transaction.digest_of(kind, subject), subject["digestSigned" if kind == "transaction" else "digest"]
+    if digest != un0x(stated):
+        raise Fault("digest", None, "the fields hash to another digest")
+    if kind == "authorization":
+        if settings is None:
+            raise Skip("digest", "the batch is missing, and with it the settings")
+        if subject["address"] not in settings["implementations"]:
+            raise Fault("digest", None, "the settings don't allow this code")
+    return digest
+
+
+def _check_signature(kind: str, subject: dict, statement: dict, digest: bytes, opening) -> None:
+    if kind == "off-chain":
+        if opening.signature is None:
+            raise Skip("signature", "the signature isn't shown")
+        signature = opening.signature
+    else:
+        signature = un0x(subject["signature"], 65)
+    key = recover(digest, signature)
+    if key.hex() != statement["publicKey"] or address_of(key) != (subject["from"] if kind == "transaction" else statement["address"]):
+        raise Fault("signature", None, "it is of another key")
+
+
+def _check_hash(subject: dict) -> None:
+    if transaction.transaction_hash(subject, un0x(subject["signature"])) != un0x(subject["txHash"]):
+        raise Fault("tx-hash", None, "the signed transaction has another hash")
+
+
+def _is_signed_by(sample: dict, source: dict) -> bool:
+    """Whether this source of a policy's `time` signed the sample. # receipt-v2 §4 "vault-rule" """
+    try:
+        check_source(sample, [source])
+        return True
+    except ValueError:
+        return False
+
+
+def _check_vault(steps: Steps, receipt: dict, blocks: dict[bytes, bytes], view: vault.View) -> None:
+    kind = receipt["kind"]
+
+    def check_policy():
+        return vault.check_policy(receipt, blocks.get(parse_cid(receipt.get("policy"))))
+
+    policy = steps.run("vault-policy", check_policy)
+    if kind == "address":
+        return
+    is_signed = kind == "transaction"
+
+    def timed(check):
+        if view.signed_at_ms is None:
+            raise Skip("vault-rule", "the time of signing doesn't exist")
+        return check()
+
+    spends = steps.run("vault-rule", lambda: timed(lambda: vault.check_rule(view, policy)), ("vault-policy",), kind in ("transaction", "revocation"))
+    steps.run("vault-approvals", lambda: timed(lambda: vault.check_approvals(view, policy)), ("vault-policy",), is_signed)
+    if kind != "revocation" and vault.has_budget_step(view, policy):
+        steps.run("vault-budget", lambda: timed(lambda: vault.check_budget(view, policy, spends)), ("vault-policy",), is_signed)
+
+
+def _check_release(release: dict, coordinator: dict) -> None:
+    """# protocol "Tags": release, v2; receipt-v2 §2: both signatures"""
+    message = tag("release/v2") + b"".join(parse_cid(release[name]) for name in ("batch", "collateral", "coordinator"))
+    first, second = (unhex(item["value"]) for item in release["signatures"])
+    if not verify_ed25519(unhex(coordinator["keys"]["ed25519"]), first, message):
+        raise Fault("release", None, "invalid Ed25519 signature of the coordinator")
+    if not mldsa.verify(unhex(coordinator["keys"]["mlDsa65"]), second, message):
+        raise Fault("release", None, "invalid ML-DSA-65 signature of the coordinator")
+
+
+def _event_field(kind: str, subject: dict) -> str:
+    """The second field of the event. # protocol "Statement" """
+    if kind == "transaction":
+        return subject["txHash"]
+    if kind == "authorization":
+        return "0x" + transaction.authorization_hash(subject, un0x(subject["signature"])).hex()
+    return "0x" + (subject["commitment"] if kind == "off-chain" else stating.subject_hash(subject).hex())
