@@ -201,8 +201,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     raise CarError("car_malformed", "invalid CAR: malformed length")
 
 
-def parse_car(data: bytes) -> tuple[bytes, dict[bytes, bytes]]:
-    """The root's block, and all blocks by hash. # receipt-v2 §1 "CAR files" """
+def parse_car(data: bytes) -> tuple[bytes, dict[str, bytes]]:
+    """The root's block, and the others by role. # receipt-v2 §1 "CAR files" """
     start, end = bytes.fromhex("3aa265726f6f747381d82a582500"), b"\x67version\x01"
     if data[:14] != start or data[14:18] != CID_PREFIX or data[50:59] != end:
         raise CarError("car_malformed", "invalid CAR: another header")
@@ -220,30 +220,27 @@ def parse_car(data: bytes) -> tuple[bytes, dict[bytes, bytes]]:
         at += length
     if root not in blocks:
         raise CarError("car_mismatch", "invalid CAR: no root")
-    if not blocks.keys() <= {root} | _named_hashes(root, blocks):
+    roles, named = find_roles(blocks[root], blocks)
+    if not blocks.keys() <= {root, *named}:
         raise CarError("car_mismatch", "invalid CAR: a block that no other names")
-    return blocks[root], blocks
+    return blocks[root], roles
 
 
-def _named_hashes(root: bytes, blocks: dict[bytes, bytes]) -> set[bytes]:
-    """The hashes that the attestation names, and those that its release names. # receipt-v2 §1"""
-    receipt = _names(blocks[root], [("signer", "batch"), ("coordinator", "release"), ("policy",)])
-    release = _names(blocks.get(receipt[1], b""), [("batch",), ("collateral",), ("coordinator",)])
-    return set(receipt) | set(release)
+def find_roles(receipt: bytes, blocks: dict[bytes, bytes]) -> tuple[dict[str, bytes], set[bytes]]:
+    """The blocks that receipt and release name, by role, and all hashes that they name. # receipt-v2 §2"""
+    release = blocks.get(_name(receipt, "coordinator", "release"), b"")
+    named = {
+        "release": _name(receipt, "coordinator", "release"), "batch": _name(receipt, "signer", "batch"), "policy": _name(receipt, "policy"),
+        "collateral": _name(release, "collateral") or _name(receipt, "signer", "collateral"), "coordinator": _name(release, "coordinator"),
+    }
+    return {role: blocks[digest] for role, digest in named.items() if digest in blocks}, {*named.values(), _name(release, "batch")}
 
 
-def _names(block: bytes, places: list[tuple]) -> list:
+def _name(block: bytes, *path: str) -> bytes | None:
     try:
         value = parse_json(block)
-    except ValueError:
-        value = None
-    names = []
-    for path in places:
-        name = value
         for key in path:
-            name = name.get(key) if isinstance(name, dict) else None
-        try:
-            names.append(parse_cid(name))
-        except ValueError:
-            names.append(None)
-    return names
+            value = value.get(key) if isinstance(value, dict) else None
+        return parse_cid(value)
+    except ValueError:
+        return None

@@ -1,39 +1,38 @@
 """The random sample. # evidence §10"""
 
+from . import bls
 from .codec import canonical, parse_time, sha256, tag, u64, unhex
 from .crypto import verify_ed25519
-from .faults import Fault
+from .faults import Fault, Unsupported
 
 
-def check_sample(sample: dict, sources: list[dict] | None) -> int:
-    """Returns the sample's time."""
+def check_sample(sample: dict, sources: list[dict] | None) -> None:
     try:
-        return check_source(sample, sources)
+        check_source(sample, sources)
     except ValueError as error:
         raise Fault("entropy", None, str(error)) from None
 
 
-def check_source(sample: dict, sources: list[dict] | None) -> int:
-    """Verifies the source's signature; it is one of these sources (version 2: those of the settings). Returns the sample's time."""
+def check_source(sample: dict, sources: list[dict] | None) -> None:
+    """Verifies the source's signature; it is one of these sources (version 2: those of the settings)."""
     time, key, value, signature = parse_time(sample["timestamp"]), *(unhex(sample[name]) for name in ("publicKey", "valueHex", "signatureHex"))
     if sample.get("kind") == "drand":
         _check_round(sample, time, sources or [], key, value, signature)
-        return time
+        return
     if sources is not None and {"kind": "satellite", "key": sample["publicKey"]} not in sources:
         raise ValueError("the settings don't name the source")
     if not verify_ed25519(key, signature, tag("entropy/v1") + value + u64(time) + u64(sample["sequence"])):
         raise ValueError("invalid signature of the source")
-    return time
 
 
 def _check_round(sample: dict, time: int, sources: list[dict], key: bytes, value: bytes, signature: bytes) -> None:
     """# evidence §10, drand 1 to 3"""
-    from .bls import verify  # only few receipts need it
-
     named = [source for source in sources if source["kind"] == "drand" and (source["chainHash"], source["key"]) == (sample["chainHash"], sample["publicKey"])]
     if not any(time == 1000 * (source["genesisS"] + (sample["sequence"] - 1) * source["periodS"]) for source in named):
         raise ValueError("the settings don't name the beacon, or its round has another time")
-    if sha256(signature) != value or not verify(key, signature, sha256(u64(sample["sequence"]))):
+    if not hasattr(bls, "verify"):
+        raise Unsupported("entropy", "no BLS")
+    if sha256(signature) != value or not bls.verify(key, signature, sha256(u64(sample["sequence"]))):
         raise ValueError("invalid signature of the beacon")
 
 

@@ -31,13 +31,12 @@ class Evidence:
     coordinator: dict  # reportHex, certificates, configHash, fetchedAt; version 2: revocations
     keys: tuple[str, str | None]  # the coordinator's Ed25519 and ML-DSA-65 keys
     stated: dict | None = None  # version 1: measurement and tcbStatus of the quote, and the report's measurement
-    sample_at: int | None = None  # set by the step entropy
 
 
 parse_collateral = lru_cache(64)(tdx.parse_collateral)
 
 
-def run(steps: Steps, evidence: Evidence, blocks: dict[bytes, bytes], reader: Reader, check_release) -> None:
+def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Reader, check_release) -> None:
     """The steps from inclusion to release; a step may fail although an earlier one failed."""
     at = evidence.signed_at
 
@@ -45,9 +44,11 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[bytes, bytes], reader: Re
         return root_of_path(evidence.leaf, evidence.inclusion["leafIndex"], evidence.tree_size, [unhex(item) for item in evidence.inclusion["path"]])
 
     def collateral() -> dict:
-        block = blocks.get(parse_cid(evidence.collateral))
+        block, named = blocks.get("collateral"), parse_cid(evidence.collateral)
         if block is None:
             raise Skip("collateral", "the block is missing")
+        if sha256(block) != named:
+            raise Fault("collateral", None, "the block has another CID")
         return parse_collateral(block, evidence.collateral_limit)
 
     root = steps.run("inclusion", inclusion)
@@ -58,7 +59,7 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[bytes, bytes], reader: Re
     steps.run("platform", lambda: anchors.check_platform(quote, reader.anchors), ("quote",), bool(reader.anchors.platforms))
     steps.run("measurement", lambda: anchors.check_measurement(quote, reader.anchors, evidence.config["rootSecret"]), ("quote",), False)
     steps.run("config", lambda: _check_config(evidence, reader), (), False)
-    evidence.sample_at = steps.run("entropy", lambda: _check_sample(evidence))
+    steps.run("entropy", lambda: _check_sample(evidence))
     steps.run("entropy-key", lambda: anchors.check_entropy_key(
         evidence.sample["publicKey"], reader.anchors, reader.mock_entropy_keys), (), False)
     _run_coordinator(steps, evidence, at, reader)
@@ -94,12 +95,12 @@ def _check_config(evidence: Evidence, reader: Reader) -> None:
     anchors.check_config(sha256(canonical(evidence.config)), reader.anchors)
 
 
-def _check_sample(evidence: Evidence) -> int:
+def _check_sample(evidence: Evidence) -> None:
     if evidence.settings is None:
         entropy.check_statement_v1(evidence.sample, evidence.statement)
     else:
         entropy.check_statement_v2(evidence.sample, evidence.statement)
-    return entropy.check_sample(evidence.sample, None if evidence.settings is None else evidence.settings["entropy"])
+    entropy.check_sample(evidence.sample, None if evidence.settings is None else evidence.settings["entropy"])
 
 
 def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: Reader) -> None:
@@ -147,7 +148,7 @@ def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet:
 
     def check_time():
         fetched = parse_time(evidence.coordinator["fetchedAt"])
-        if not -5_000 <= _needs_time(at) - evidence.sample_at <= 65_000:
+        if not -5_000 <= _needs_time(at) - parse_time(evidence.sample["timestamp"]) <= 65_000:
             raise Fault("time", None, "the sample is too old or too young")
         if fetched - at > 5_000 or event_at is not None and at - event_at > 5_000:
             raise Fault("time", None, "the report was fetched after the signing, or the event is before it")

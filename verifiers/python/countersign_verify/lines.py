@@ -9,12 +9,10 @@ from .verify import verify
 
 
 def answer(request: dict) -> dict:
-    blocks = [unbase64(block) for block in request.get("blocks") or []]
     if "car" in request:
-        receipt, found = parse_car(unbase64(request["car"]))
-        blocks += found.values()
+        receipt, blocks = parse_car(unbase64(request["car"]))
     else:
-        receipt = unbase64(request["receipt"])
+        receipt, blocks = unbase64(request["receipt"]), {role: unbase64(block) for role, block in (request.get("blocks") or {}).items()}
     opening = request.get("opening")
     steps = verify(receipt, blocks, parse_reader(request.get("reader") or {}), request.get("cid"), None if opening is None else unbase64(opening))
     unchecked = [name for name, result in steps.results.items() if result == "unchecked"]

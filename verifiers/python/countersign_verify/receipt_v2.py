@@ -1,7 +1,7 @@
 """The steps of a receipt of version 2. # receipt-v2 §4"""
 
 from . import mldsa, opening as openings, schema, statement as stating, transaction, typed_data, vault
-from .codec import MAX_BLOCK, canonical, cid_of, parse_canonical, parse_cid, tag, un0x, unhex
+from .codec import MAX_BLOCK, canonical, cid_of, parse_canonical, parse_cid, sha256, tag, un0x, unhex
 from .crypto import address_of, recover, verify_ed25519
 from .entropy import check_source
 from .evidence import Evidence, run, run_time
@@ -14,7 +14,7 @@ from .verdict import Steps
 SCHEMA = "receipt/spec/receipt-v2.attestation.schema.json"
 
 
-def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[bytes, bytes], reader: Reader, opening_file: bytes | None) -> None:
+def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], reader: Reader, opening_file: bytes | None) -> None:
     """All steps after format and cid."""
     kind, subject, statement = receipt["kind"], receipt["subject"], receipt["signer"]["statement"]
     named: dict[str, dict] = {}
@@ -61,18 +61,19 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[bytes, bytes],
     run_time(steps, evidence, reader, cid_of(block), statement["address"], _event_field(kind, subject), kind == "transaction")
 
 
-def _check_blocks(receipt: dict, blocks: dict[bytes, bytes], named: dict[str, dict]) -> None:
+def _check_blocks(receipt: dict, blocks: dict[str, bytes], named: dict[str, dict]) -> None:
     """Fills `named` with the blocks that are there. # receipt-v2 §4 "blocks" """
     missing = []
 
     def read(name: str, cid: str) -> dict | None:
-        block = blocks.get(parse_cid(cid))
+        block, digest = blocks.get(name), parse_cid(cid)
         if block is None:
             missing.append(name)
             return None
-        value = parse_block(name, block)
-        named[name] = value
-        return value
+        if sha256(block) != digest:
+            raise Fault("blocks", None, f"the {name} has another CID")
+        named[name] = parse_block(name, block)
+        return named[name]
 
     read("batch", receipt["signer"]["batch"])
     release = read("release", receipt["coordinator"]["release"])
@@ -136,13 +137,10 @@ def _is_signed_by(sample: dict, source: dict) -> bool:
         return False
 
 
-def _check_vault(steps: Steps, receipt: dict, blocks: dict[bytes, bytes], view: vault.View) -> None:
+def _check_vault(steps: Steps, receipt: dict, blocks: dict[str, bytes], view: vault.View) -> None:
     kind = receipt["kind"]
 
-    def check_policy():
-        return vault.check_policy(receipt, blocks.get(parse_cid(receipt.get("policy"))))
-
-    policy = steps.run("vault-policy", check_policy)
+    policy = steps.run("vault-policy", lambda: vault.check_policy(receipt, blocks.get("policy")))
     if kind == "address":
         return
     is_signed = kind == "transaction"

@@ -1,22 +1,23 @@
 """From a receipt and the reader's values to the results of all steps."""
 
 from . import receipt_v1, receipt_v2, schema
-from .codec import MAX_BLOCK, cid_of, parse_canonical, sha256, un0x
+from .codec import MAX_BLOCK, cid_of, parse_canonical, un0x
 from .faults import Fault
 from .opening import check_signature_form
 from .reader import Reader
 from .verdict import Steps
 
 
-def verify(receipt: bytes, blocks: list[bytes], reader: Reader, cid: str | None = None, opening: bytes | None = None) -> Steps:
-    steps, known = Steps(), {sha256(block): block for block in blocks}
+def verify(receipt: bytes, blocks: dict[str, bytes], reader: Reader, cid: str | None = None, opening: bytes | None = None) -> Steps:
+    """`blocks` are by role: release, batch, coordinator, collateral, policy."""
+    steps = Steps()
     parsed = steps.run("format", lambda: _parse(receipt))
     if cid is not None:
         steps.run("cid", lambda: _check_cid(receipt, cid))
     if parsed is not None and parsed["version"] == "countersign-attestation/1":
-        receipt_v1.check(steps, parsed, receipt, known, reader)
+        receipt_v1.check(steps, parsed, receipt, blocks, reader, opening)
     elif parsed is not None:
-        receipt_v2.check(steps, parsed, receipt, known, reader, opening)
+        receipt_v2.check(steps, parsed, receipt, blocks, reader, opening)
     return steps
 
 
