@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The configuration with which dstack starts a guest (`app-compose.json`, manifest version 2). The members have the order of the file. */
-export type AppCompose = {
+type AppCompose = {
   /** Variables that an operator may set from outside, without changing the measurement. */
   allowed_envs: string[]
   docker_compose_file: string
@@ -21,31 +21,6 @@ export type AppCompose = {
   public_tcbinfo: boolean
   runner: 'docker-compose'
   secure_time: boolean
-}
-
-const MEMBERS: Record<keyof AppCompose, (value: unknown) => boolean> = {
-  allowed_envs: isTextList,
-  docker_compose_file: (value) => typeof value === 'string' && value !== '',
-  features: isTextList,
-  gateway_enabled: isBoolean,
-  kms_enabled: isBoolean,
-  local_key_provider_enabled: isBoolean,
-  manifest_version: (value) => value === 2,
-  name: (value) => typeof value === 'string' && /^[a-z0-9-]+$/.test(value),
-  no_instance_id: isBoolean,
-  public_logs: isBoolean,
-  public_sysinfo: isBoolean,
-  public_tcbinfo: isBoolean,
-  runner: (value) => value === 'docker-compose',
-  secure_time: isBoolean,
-}
-
-function isBoolean(value: unknown): boolean {
-  return typeof value === 'boolean'
-}
-
-function isTextList(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
 /**
@@ -71,20 +46,6 @@ export function toAppCompose(dockerComposeFile: string): string {
     secure_time: true,
   }
   return JSON.stringify(value)
-}
-
-/** Parses strictly: rejects members that dstack doesn't know or would interpret differently. */
-export function parseAppCompose(text: string): AppCompose {
-  const value: unknown = JSON.parse(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('app-compose is not an object')
-  const entries = Object.entries(value)
-  const faults = entries.flatMap(([name]) => (Object.hasOwn(MEMBERS, name) ? [] : [`unknown member: ${name}`]))
-  const members = new Map(entries)
-  for (const [name, isFine] of Object.entries(MEMBERS))
-    if (!isFine(members.get(name))) faults.push(`invalid value of ${name}`)
-  if (faults.length > 0) throw new Error(faults.join('\n'))
-  return value as AppCompose
 }
 
 /** The payload of the guest's `compose-hash` event: SHA-256 of the file's bytes. */

@@ -50,6 +50,14 @@ Anchors (hex; each can be repeated)
   --maximum-event-delay SECONDS   maximum time from signing to event (default 259200, 72 hours)
   --allow-missing-event           accept a receipt without an event (for a new receipt; requires --rpc)
 
+Source code (for enclaves on dstack)
+  --source                        follow the links from the receipt to the commit of the enclave's code, and name
+                                  those that were not checked. A failed link gives exit code 1
+  --compose FILE                  the operator's app-compose.json; default: the gateways, by its hash
+  --releases FOLDER|URL           the log of releases; default: the folder releases of a checkout
+  --release-key KEY               the key of that log, NAME+ID+KEY; default: the one that comes with it, unchecked
+  --release-witness KEY           a witness that must have cosigned that log; repeat for more
+
 Other
   --at TIME|now                   verify again for another time, with that time's --collateral
   --car FILE                      write the receipt and all of its blocks that were found to one file

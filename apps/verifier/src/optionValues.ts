@@ -1,4 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
+import { LogError, parseVkey } from '@countersign/log'
 import { isAddress } from '@countersign/protocol'
 import {
   emptyManifest,
@@ -80,7 +81,17 @@ export function toWitnesses({ witness, quorum }: { witness?: string[]; quorum?: 
   return { log }
 }
 
-function toWitnessKey(text: string): string {
+/** A log's verifier key. */
+export function toLogKey(text: string): string {
+  try {
+    if (parseVkey(text).type === 'ed25519') return text
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error
+  }
+  throw invalid('invalid --release-key', `${text}, expected NAME+ID+KEY of a log`)
+}
+
+export function toWitnessKey(text: string): string {
   const key = parseWitnessText(text)
   if (key === undefined) throw invalid('invalid --witness', `${text} (${WITNESS_FORM})`)
   return key

@@ -17,9 +17,11 @@ import {
   toAddressOption,
   toBaseUrl,
   toHexOption,
+  toLogKey,
   toNumber,
   toUrl,
   toWitnesses,
+  toWitnessKey,
 } from './optionValues.ts'
 
 export type VerifyOptions = {
@@ -47,6 +49,18 @@ export type VerifyOptions = {
   /** A new receipt may have no event yet. */
   isMissingEventAllowed: boolean
   isOffline: boolean
+  /** Undefined without `--source`. */
+  source: SourceOptions | undefined
+}
+
+export type SourceOptions = {
+  /** A folder or URL. Default: the folder of this checkout. */
+  releases: string | undefined
+  /** A verifier key. */
+  releaseKey: string | undefined
+  /** Ed25519 keys, in hex. */
+  releaseWitnesses: readonly string[]
+  composeFile: string | undefined
 }
 
 export type Options =
@@ -79,6 +93,11 @@ const FLAGS = {
   'tcb-status': { type: 'string', multiple: true },
   'maximum-event-delay': { type: 'string' },
   manifest: { type: 'string' },
+  source: { type: 'boolean' },
+  releases: { type: 'string' },
+  'release-key': { type: 'string' },
+  'release-witness': { type: 'string', multiple: true },
+  compose: { type: 'string' },
   json: { type: 'boolean' },
   'allow-mock': { type: 'boolean' },
   'allow-missing-event': { type: 'boolean' },
@@ -152,6 +171,24 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     isMockAllowed: values['allow-mock'] === true,
     isMissingEventAllowed: values['allow-missing-event'] === true,
     isOffline,
+    source: toSourceOptions(values),
+  }
+}
+
+function toSourceOptions(values: Values): SourceOptions | undefined {
+  if (values.source !== true) {
+    const without = (['releases', 'release-key', 'release-witness', 'compose'] as const).find((name) => values[name])
+    if (without !== undefined) throw invalid(`--${without} requires --source`, 'see --help')
+    return undefined
+  }
+  const { releases } = values
+  const isUrl = releases !== undefined && /^https?:/i.test(releases)
+  if (isUrl && values.offline === true) throw invalid('--offline excludes network options', '--releases with a URL')
+  return {
+    releases: isUrl ? toBaseUrl('--releases', releases) : releases,
+    releaseKey: values['release-key'] === undefined ? undefined : toLogKey(values['release-key']),
+    releaseWitnesses: [...new Set((values['release-witness'] ?? []).map(toWitnessKey))],
+    composeFile: values.compose,
   }
 }
 

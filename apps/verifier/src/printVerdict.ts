@@ -17,11 +17,14 @@ import {
   groupSteps,
   isMissing,
   isMockStep,
+  isSourceFailed,
   nameSigned,
+  type SourceTrace,
   toMeasurementText,
   toMinimumTcbTexts,
   toPrintable,
   toPrintableJson,
+  type VerdictDescription,
   type VerifierStep,
 } from '@countersign/verify'
 import { exitCodes } from './exitCodes.ts'
@@ -59,7 +62,29 @@ export function createStepPrinter(options: PrintOptions): (step: VerifierStep) =
 
 /** Prints the verdict below the steps. */
 export function printVerdict(outcome: CliOutcome, options: PrintOptions): string {
-  return ['', '─'.repeat(COLUMNS), ...printConclusion(outcome, createPaint(options)), ''].join('\n')
+  const paint = createPaint(options)
+  const links = outcome.trace === undefined ? [] : printSource(outcome.trace, outcome, paint)
+  return [...links, '', '─'.repeat(COLUMNS), ...printConclusion(outcome, paint), ''].join('\n')
+}
+
+/** Prints each link between the receipt and the source, then the source that they lead to. */
+function printSource(
+  { links, settings, source }: SourceTrace,
+  { isMock }: Pick<CliOutcome, 'isMock'>,
+  paint: Paint,
+): string[] {
+  const unchecked = links.filter(({ status }) => status === 'skip').length
+  const answer =
+    source === undefined
+      ? 'The links lead to no commit.'
+      : `Commit ${source.commit} of version ${source.release}, recorded at ${source.recordedAt}, image digest ${source.digest}. ${unchecked} links were not checked.`
+  return [
+    'The source code',
+    ...links.map((link, index) => printStep(link, index + 1, paint)),
+    ...(settings.length === 0 ? [] : ['   Settings in app-compose.json:']),
+    ...settings.map(({ name, value }) => `${' '.repeat(DETAIL_INDENT)}${name}=${toPrintable(value)}`),
+    `${isMock ? `${paint('red', 'MOCK evidence')}: ` : ''}${say(answer)}`,
+  ]
 }
 
 function createPaint({ isColored }: PrintOptions): Paint {
@@ -71,10 +96,11 @@ export function printVerdictJson(outcome: CliOutcome): string {
   const { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, unwritten = [] } = outcome
   const signed = receipt && toSigned(receipt, outcome)
   const log = outcome.logged && { log: outcome.logged }
+  const source = outcome.trace && { source: outcome.trace }
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
   const checked = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
   const problems = outcome.problems.concat(unwritten)
-  return `${toPrintableJson({ ...checked, ...signed, ...log, falseClaims, problems })}\n`
+  return `${toPrintableJson({ ...checked, ...signed, ...log, ...source, falseClaims, problems })}\n`
 }
 
 /** Leaves out the signature: for off-chain content, it's as valuable as a key. */
@@ -109,7 +135,11 @@ function toTransaction(transaction: Extract<AnyReceipt, { transaction: unknown }
   return { chainId, txHash, from, to, nonce, value, signedAt }
 }
 
-function printStep({ title, status, detail }: VerifierStep, number: number, paint: Paint): string {
+function printStep(
+  { title, status, detail }: Pick<VerifierStep, 'title' | 'status' | 'detail'>,
+  number: number,
+  paint: Paint,
+): string {
   const [mark, color] = MARKS[status]
   // The step's title may claim real hardware, so simulated evidence is marked.
   const suffix = status === 'pass' && isMockStep({ detail }) ? ` ${paint('red', '(MOCK)')}` : ''
@@ -121,7 +151,7 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   const { verdict, receipt, exitCode, isKnownCode, isMockRefused } = outcome
   const lies = findLies(outcome.claims)
   const context = { anchorSource: 'visitor', lies: lies.length, status: outcome.proof?.status } as const
-  const { tone, title, sentence, notes } = describeVerdict(outcome, context)
+  const { tone, title, sentence, notes } = describeWithSource(outcome, describeVerdict(outcome, context))
   const hasConclusion = verdict !== 'failed' && verdict !== 'incomplete'
   return [
     printTitle(title, TONES[tone], paint),
@@ -134,6 +164,13 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
     ...(hasConclusion && !isKnownCode && !isMockRefused ? ['', ...printMissingAnchors(outcome)] : []),
     ...(hasConclusion ? printTimeBound(outcome).map(say) : []),
   ]
+}
+
+/** A failed link must not stand next to a good title. */
+function describeWithSource({ trace }: CliOutcome, words: VerdictDescription): VerdictDescription {
+  if (trace === undefined || !isSourceFailed(trace) || words.tone === 'bad') return words
+  const sentence = `A link to the source code failed. Of the receipt itself: ${words.title}.`
+  return { tone: 'bad', title: 'Not verified: the code is not that of a release', sentence, notes: [] }
 }
 
 function say(text: string): string {

@@ -1,20 +1,28 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { MAX_OPENING_BYTES, ServiceError } from '@countersign/protocol'
-import { encodeReceiptCar, MAX_CAR_BYTES } from '@countersign/receipt'
+import { fileURLToPath } from 'node:url'
+import { fromHex, MAX_OPENING_BYTES, ServiceError } from '@countersign/protocol'
+import { encodeReceiptCar, fromCidHash, MAX_CAR_BYTES } from '@countersign/receipt'
 import {
   createFetchBytes,
   type FetchBytes,
   type FetchDeps,
+  type FindBlockDeps,
   findApi,
+  findBlock,
+  isSourceFailed,
+  MAX_APP_COMPOSE_BYTES,
   MAX_COLLATERAL_BYTES,
   MAX_MANIFEST_BYTES,
   type Manifest,
   type NamedSubject,
   type Outcome,
+  orderGateways,
   parseManifest,
   recogniseSubject,
+  type SourceTrace,
   type Subject,
+  traceSource,
   VerifierError,
   type VerifierStep,
   verify as verifyReceipt,
@@ -28,9 +36,11 @@ export type CliOutcome = Outcome & {
   exitCode: ExitCode
   /** Why the `--car` file is missing although the receipt was verified. */
   unwritten?: string
+  /** With `--source`. */
+  trace?: SourceTrace
 }
 
-const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator', 'policy']
+const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator', 'policy', 'app-compose']
 const MAX_REVOCATIONS_BYTES = 4_194_304
 
 type CliVerifyDeps = FetchDeps & { now: () => Date; onStep: (step: VerifierStep) => void }
@@ -46,15 +56,17 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
   if (carFile !== undefined && (await isPathTaken(carFile))) throw invalid('--car would overwrite a file', carFile)
   const named = await recogniseCliSubject(options.subject)
   const fetchBytes = createFetchBytes(deps)
+  const subject = await toSubject({ fetchBytes }, named, options)
+  const beside = named.kind === 'file' ? { findBeside: (cid: string) => readBeside(named.path, cid) } : {}
   const outcome = await verifyReceipt(
     {
       fetchBytes,
       now: deps.now,
       onProgress: (progress) => progress.kind === 'step' && deps.onStep(progress.step),
-      ...(named.kind === 'file' ? { findBeside: (cid) => readBeside(named.path, cid) } : {}),
+      ...beside,
     },
     {
-      subject: await toSubject({ fetchBytes }, named, options),
+      subject,
       manifests,
       gateways,
       tcbStatuses: options.statuses,
@@ -71,7 +83,57 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
     },
   )
   const written = carFile === undefined || outcome.receipt === undefined ? {} : await writeCar(carFile, outcome)
-  return { ...outcome, ...written, exitCode: toExitCode({ ...outcome, ...written }) }
+  const trace = options.source && (await followSource({ fetchBytes, ...beside }, { outcome, subject, options }))
+  const result = { ...outcome, ...written, ...(trace && { trace }) }
+  const conclusion = trace !== undefined && isSourceFailed(trace) ? 'failed' : outcome.conclusion
+  return { ...result, conclusion, exitCode: toExitCode({ ...result, conclusion }) }
+}
+
+/** Follows the links from the receipt to the source, with the files and servers of this run. */
+function followSource(
+  deps: Pick<FindBlockDeps, 'fetchBytes' | 'findBeside'>,
+  { outcome, subject, options }: { outcome: Outcome; subject: Subject; options: VerifyOptions },
+): Promise<SourceTrace> {
+  const { releases = CHECKOUT_RELEASES, releaseKey, releaseWitnesses, composeFile } = options.source ?? {}
+  const api = subject.kind === 'proof' ? subject.api : options.api
+  const ipfsUrl = subject.kind === 'cid' ? subject.link : outcome.proof?.ipfsUrl
+  const gateways = orderGateways({ own: options.gateways, ipfsUrl, api })
+  return traceSource(
+    {
+      async findAppCompose(hash) {
+        const maxBytes = MAX_APP_COMPOSE_BYTES
+        if (composeFile !== undefined) return { bytes: await readFileBounded(composeFile, { maxBytes }), problems: [] }
+        return findBlock({ ...deps, onFetch: () => {} }, { cid: fromCidHash(fromHex(hash)), gateways, maxBytes })
+      },
+      readReleaseFile:
+        releases === undefined ? undefined : (name, limit) => readReleaseFile(deps, releases, name, limit),
+    },
+    outcome,
+    { releaseKey, witnesses: releaseWitnesses ?? [] },
+  )
+}
+
+/** Only source files are in a checkout. A folder next to a package could come from anyone. */
+const CHECKOUT_RELEASES = import.meta.url.endsWith('.ts')
+  ? join(dirname(fileURLToPath(import.meta.url)), '../../../releases')
+  : undefined
+
+async function readReleaseFile(
+  { fetchBytes }: { fetchBytes: FetchBytes },
+  releases: string,
+  name: string,
+  limit: { maxBytes: number },
+): Promise<Uint8Array | undefined> {
+  if (!/^https?:/i.test(releases)) {
+    const path = join(releases, name)
+    return (await isPathTaken(path)) ? readFileBounded(path, limit) : undefined
+  }
+  try {
+    return await fetchBytes({ url: `${releases}/${name}`, accept: '*/*', ...limit })
+  } catch (error) {
+    if (error instanceof VerifierError && error.status === 404) return undefined
+    throw error
+  }
 }
 
 /**

@@ -45,6 +45,7 @@ test('exports', () => {
       "toSnpProduct",
       "toTdMeasurement",
       "vendorRoots",
+      "verifyEventLog",
     ]
   `)
 })

@@ -26,7 +26,7 @@ export {
   type ReceiptCheck,
   type Verdict,
 } from './checkReceipt.ts'
-export { isCid, toCid, toCidHash } from './cid.ts'
+export { fromCidHash, isCid, toCid, toCidHash } from './cid.ts'
 export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
 export { type AnyReceipt, nameSignature, type ReceiptView, type SignatureName } from './receiptView.ts'
 export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'

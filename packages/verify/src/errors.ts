@@ -28,6 +28,10 @@ export type VerifierErrorCode =
   | 'event_not_found'
   /** Don't rely on the amounts: the proof of a vault's budget does not hold. */
   | 'budget_not_proven'
+  /** Distrust the enclave’s code: its app-compose.json runs something else than a release, or in another way. */
+  | 'app_compose_rejected'
+  /** Distrust the log of releases: its files, records and checkpoint don't belong together. */
+  | 'release_log_invalid'
 
 /** Missing or superfluous input. Each program adds its own hint, such as an option or a form field. */
 export type ReaderNeed = 'contract' | 'service' | 'node' | 'gateway' | 'time' | 'collateral-of-time' | 'one-collateral'

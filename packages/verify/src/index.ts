@@ -24,7 +24,14 @@ export { type AnchorSource, describeVerdict, type VerdictContext, type VerdictDe
 export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
 export { findNewestLog } from './findNewestLog.ts'
-export { orderGateways, parseHttpUrl, toGatewayLink, trimWhiteSpace } from './getBlock.ts'
+export {
+  type FindBlockDeps,
+  findBlock,
+  orderGateways,
+  parseHttpUrl,
+  toGatewayLink,
+  trimWhiteSpace,
+} from './getBlock.ts'
 export { findApi, getProof } from './getProof.ts'
 export type { GivenFile } from './loadParts.ts'
 export { chooseReceipt, isCar, type Phase, type Subject } from './loadReceipt.ts'
@@ -59,6 +66,18 @@ export {
   parseManifest,
 } from './parseManifest.ts'
 export { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
+export { ENCLAVE_VARIABLES, MAX_APP_COMPOSE_BYTES, readAppCompose } from './source/readAppCompose.ts'
+export {
+  CHECKPOINT_FILE,
+  KEY_FILE,
+  openReleaseLog,
+  type ReadReleaseFile,
+  type ReleaseLogFiles,
+  readReleaseLog,
+  toRecordName,
+} from './source/releaseLog.ts'
+export { formatReleaseRecord, type ReleaseRecord } from './source/releaseRecord.ts'
+export { isSourceFailed, type SourceLink, type SourceTrace, traceSource } from './source/traceSource.ts'
 export { groupSteps, isMissing, type StepGroup, SUBJECT_TITLE, type VerifierStep } from './steps.ts'
 export { toPrintable, toPrintableJson } from './toPrintable.ts'
 export type { Conclusion } from './verify.ts'

@@ -41,6 +41,7 @@ test('exports', () => {
       "encodeCarHeader",
       "encodeCarSection",
       "encodeReceiptCar",
+      "fromCidHash",
       "hashPart",
       "isCid",
       "isStepOf",
