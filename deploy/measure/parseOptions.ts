@@ -1,5 +1,6 @@
 import { parseArguments } from '@countersign/service'
-import { type Architecture, architectures, type ImageName, imageNames } from './images.ts'
+import { INPUTS } from '../image/listInputs.ts'
+import { type ImageName, imageNames } from './images.ts'
 import { MeasureError } from './MeasureError.ts'
 
 export const help = `usage: npm run measure -- [options]
@@ -7,8 +8,7 @@ export const help = `usage: npm run measure -- [options]
 Lists the files of an image and computes their hash.
 
   --image NAME     ${imageNames.join(', ')} (default: enclave)
-  --arch ARCH      ${architectures.join(' or ')}: the only architecture of the confidential guests
-  --libraries      include this machine's copies of Node's shared libraries
+  --inputs FOLDER  Node and the Debian packages, from npm run image:fetch (default: ${INPUTS})
   --json           print the whole manifest instead of its hash
   --out FILE       write the manifest to a file
   --check FILE     compare with an earlier manifest; print the differences and exit with 1
@@ -24,8 +24,7 @@ Exit codes: 0 done, 1 differs from --check, 2 wrong arguments or missing files.
 
 export type Options = {
   image: ImageName
-  arch: Architecture
-  withLibraries: boolean
+  inputs: string
   isJson: boolean
   out: string | undefined
   check: string | undefined
@@ -35,8 +34,7 @@ export type Options = {
 
 const OPTIONS = {
   image: { type: 'string' },
-  arch: { type: 'string' },
-  libraries: { type: 'boolean' },
+  inputs: { type: 'string' },
   json: { type: 'boolean' },
   out: { type: 'string' },
   check: { type: 'string' },
@@ -45,26 +43,22 @@ const OPTIONS = {
 } as const
 
 /** Returns `help` for `--help`. */
-export function parseOptions(args: readonly string[], { arch: ownArch }: { arch: string }): Options | 'help' {
+export function parseOptions(args: readonly string[]): Options | 'help' {
   const parsed = parseArguments(args, OPTIONS)
   if (parsed.kind === 'help') return 'help'
   if (parsed.kind === 'fault') throw new MeasureError([parsed.fault])
   const { values } = parsed
-  const { image = 'enclave', arch = 'x64', libraries, json, out, check, stage, tree } = values
+  const { image = 'enclave', inputs = INPUTS, json, out, check, stage, tree } = values
   const faults: string[] = []
   if (!imageNames.includes(image as ImageName)) faults.push(`--image: expected ${imageNames.join(', ')}`)
-  if (!architectures.includes(arch as Architecture)) faults.push(`--arch: expected ${architectures.join(' or ')}`)
-  if (libraries && arch !== ownArch) faults.push("--libraries: only available for this machine's architecture")
-  if (tree !== undefined && (stage !== undefined || libraries))
-    faults.push("--tree: can't be combined with --stage or --libraries")
-  for (const [name, value] of Object.entries({ out, check, stage, tree })) {
+  if (tree !== undefined && stage !== undefined) faults.push("--tree: can't be combined with --stage")
+  for (const [name, value] of Object.entries({ inputs, out, check, stage, tree })) {
     if (value === '') faults.push(`--${name}: missing value`)
   }
   if (faults.length > 0) throw new MeasureError(faults)
   return {
     image: image as ImageName,
-    arch: arch as Architecture,
-    withLibraries: libraries ?? false,
+    inputs,
     isJson: json ?? false,
     out,
     check,

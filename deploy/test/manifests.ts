@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { parse, parseAllDocuments } from 'yaml'
@@ -52,13 +52,6 @@ export type KubernetesDocument = {
 
 const root = join(import.meta.dirname, '../..')
 export const read = (path: string) => readFileSync(join(root, path), 'utf8')
-
-/** Whether a path is sent to the builder. .dockerignore lists allowed folders, and excluded ones within them. */
-export function isSent(path: string): boolean {
-  const lines = read('.dockerignore').split('\n')
-  const isAllowed = lines.some((line) => line.startsWith('!') && `${path}/`.startsWith(`${line.slice(1)}/`))
-  return isAllowed && !/(^|\/)(node_modules|dist|\.env)(\/|$)/.test(path) && existsSync(join(root, path))
-}
 
 export const startExample = parseEnv(read('deploy/compose/start.env.example'))
 export const envExample = { ...parseEnv(read('deploy/compose.env.example')), ...startExample }

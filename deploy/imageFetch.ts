@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
+import { fetchInputs } from './image/fetchInputs.ts'
+import { INPUTS } from './image/listInputs.ts'
+import { reportFaults } from './measure/reportFaults.ts'
+
+const USAGE = `usage: npm run image:fetch -- [FOLDER] [options]
+
+Downloads the files that images are made from besides this checkout: Node from npm's registry, and the C library and GCC's libraries as
+Debian packages. Checks their hashes, and keeps files that are already there.
+
+  FOLDER           where the files go (default: ${INPUTS})
+  --mirror URL     a mirror of Debian (default: https://deb.debian.org); snapshot.debian.org has what the mirror no longer has
+  --help           show this help
+
+Example: npm run image:fetch
+Exit codes: 0 all files are there, 2 wrong arguments or a failed download.`
+
+const { values, positionals } = readArguments({ mirror: { type: 'string' } }, USAGE, { takesPositionals: true })
+const [folder = INPUTS, ...more] = positionals
+if (more.length > 0) refuseArguments(`expected one folder, got ${positionals.join(' ')}`, USAGE)
+const { mirror = 'https://deb.debian.org' } = values
+if (!URL.canParse(mirror)) refuseArguments(`--mirror: expected a URL, got ${mirror}`, USAGE)
+await reportFaults(async () => {
+  const registry = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim()
+  const servers = { registry, mirror, snapshots: 'https://snapshot.debian.org/archive' }
+  await fetchInputs({ root: join(import.meta.dirname, '..'), folder, servers, report: console.log })
+})
