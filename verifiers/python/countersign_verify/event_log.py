@@ -1,37 +1,29 @@
 """The event log of a guest. A malformed log raises ValueError. # evidence §8"""
 
 import hashlib
-import json
 from functools import lru_cache
 
-from .codec import unhex
+from .codec import depth_of, unhex
+from .shape import integer, load, read, text
 
 RUN_TIME_EVENT = 0x08000001
 MAX_LENGTH, MAX_ENTRIES, MAX_DEPTH = 1_048_576, 4_096, 16
+_ENTRY = {"imr": integer(3), "event_type": integer(2**32 - 1), "digest": unhex, "event": text, "event_payload": unhex}
 
 
 @lru_cache(64)
-def replay_log(text: str) -> tuple[dict[int, bytes], dict[str, list[str]]]:
+def replay_log(log: str) -> tuple[dict[int, bytes], dict[str, list[str]]]:
     """The registers that have entries, and the payloads of RTMR3's events by name."""
-    if len(text) > MAX_LENGTH:
+    if len(log) > MAX_LENGTH:
         raise ValueError("invalid event log: too long")
-    try:
-        entries = json.loads(text, object_pairs_hook=_members, parse_int=_number, parse_constant=_reject)
-        depth = _depth(entries)
-    except RecursionError:
-        raise ValueError("invalid event log: nested too deep") from None
-    if not isinstance(entries, list) or len(entries) > MAX_ENTRIES or depth > MAX_DEPTH:
-        raise ValueError("invalid event log: expected a list of at most 4,096 entries")
+    value = load(log, object_pairs_hook=_members, parse_int=_number, parse_constant=_reject)
+    entries = read(value, [_ENTRY])
+    if len(entries) > MAX_ENTRIES or depth_of(value) > MAX_DEPTH:
+        raise ValueError("invalid event log: too many entries or levels")
     registers: dict[int, bytes] = {}
     events: dict[str, list[str]] = {}
     for entry in entries:
-        if not isinstance(entry, dict):
-            raise ValueError("invalid event log: expected entries")
-        register, kind = _integer(entry.get("imr"), 3), _integer(entry.get("event_type"), 2**32 - 1)
-        stated, payload = unhex(entry.get("digest")), unhex(entry.get("event_payload"))
-        name = entry.get("event")
-        if not isinstance(name, str):
-            raise ValueError("invalid event log: expected a name")
+        register, kind, stated, name, payload = entry.values()
         encoded = name.encode()  # rejects a lone surrogate
         if kind == RUN_TIME_EVENT:
             digest = hashlib.sha384(kind.to_bytes(4, "little") + b":" + encoded + b":" + payload).digest()
@@ -49,9 +41,9 @@ def replay_log(text: str) -> tuple[dict[int, bytes], dict[str, list[str]]]:
     return registers, events
 
 
-def check_log(text: str, rtmrs: list[bytes]) -> dict[str, list[str]]:
+def check_log(log: str, rtmrs: list[bytes]) -> dict[str, list[str]]:
     """The payloads by event of a log that fits the registers of a quote. # evidence §8 "Replay" """
-    registers, events = replay_log(text)
+    registers, events = replay_log(log)
     for index, value in {3: bytes(48), **registers}.items():
         if rtmrs[index] != value:
             raise ValueError(f"event log does not fit RTMR{index}")
@@ -64,22 +56,9 @@ def _members(pairs: list) -> dict:
     return dict(pairs)
 
 
-def _number(text: str) -> int | float:
-    return int(text) if len(text) < 32 else float(text)
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < 32 else float(digits)
 
 
-def _reject(text: str):
-    raise ValueError(f"invalid event log: {text}")
-
-
-def _depth(value) -> int:
-    if not isinstance(value, (dict, list)):
-        return 0
-    return 1 + max((_depth(child) for child in (value.values() if isinstance(value, dict) else value)), default=0)
-
-
-def _integer(value, maximum: int) -> int:
-    # An integer counts by its value: 3.0 is 3.
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= maximum or value != int(value):
-        raise ValueError(f"invalid event log: expected an integer up to {maximum}")
-    return int(value)
+def _reject(constant: str):
+    raise ValueError(f"invalid event log: {constant}")

@@ -8,7 +8,7 @@ from .codec import parse_canonical, parse_json, sha256, unhex
 from .event_log import check_log
 from .faults import Fault
 from .roots import Root
-from .tcb import Level, QeIdentity, evaluate_tcb, find_level, find_module, parse_qe_identity, parse_tcb_info
+from .tcb import evaluate_tcb, find_module, find_status, parse_qe_identity, parse_tcb_info
 
 MAX_QUOTE = 65_536
 QE_VENDOR = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
@@ -84,7 +84,7 @@ def _check_quote(data: bytes, items: tuple, at: int, roots: tuple[Root, ...]) ->
         raise ValueError("revoked PCK certificate or authority")
     # §6, rule 2
     pck = _parse_pck(certificate)
-    if (pck.fmspc, pck.pce_id) != (collateral.tcb_info.fmspc, collateral.tcb_info.pce_id):
+    if (pck.fmspc, pck.pce_id) != (collateral.tcb_info["fmspc"], collateral.tcb_info["pceId"]):
         raise ValueError("TCB info of another platform")
     # §6, rule 3 and §4.3
     attestation_key = x509.Key("P-256", b"\x04" + parts.attestation_key)
@@ -93,17 +93,17 @@ def _check_quote(data: bytes, items: tuple, at: int, roots: tuple[Root, ...]) ->
         raise ValueError("QE report for another attestation key")
     _check_raw(attestation_key, parts.signature, parts.signed, "quote")
     # §6, rule 4
-    qe_level = _check_qe(parts.qe_report, collateral.qe_identity)
+    qe_status = _check_qe(parts.qe_report, collateral.qe_identity)
     module = find_module(collateral.tcb_info, svns[1])
-    if body[64:112] != module.signer or any(body[112:120]) or any(module.attributes):  # §6.3
+    if body[64:112] != module["mrsigner"] or any(body[112:120]) or any(module["attributes"]):  # §6.3
         raise ValueError("TDX module with another signer, or with attributes")
     # §6, rule 5
-    status = evaluate_tcb(collateral.tcb_info, qe_level, pck.svns, pck.pce_svn, svns, svns_now)
+    status = evaluate_tcb(collateral.tcb_info, qe_status, pck.svns, pck.pce_svn, svns, svns_now)
     return Quote(
         registers={name: body[start:start + 48] for name, start in REGISTERS.items()},
         report_data=body[520:584], attributes=int.from_bytes(body[120:128], "little"), xfam=int.from_bytes(body[128:136], "little"),
         service_td=body[600:648], trailing=parts.trailing, tcb_status=status,
-        evaluation=min(collateral.tcb_info.evaluation, collateral.qe_identity.evaluation), pck=pck, mode=root.mode, events={},
+        evaluation=min(item["tcbEvaluationDataNumber"] for item in (collateral.tcb_info, collateral.qe_identity)), pck=pck, mode=root.mode, events={},
     )
 
 
@@ -203,7 +203,7 @@ def _check_collateral(items: tuple, at: int, roots: tuple[Root, ...]) -> _Collat
     _check_raw(qe_signer.key, unhex(members["qe_identity_signature"]), members["qe_identity"].encode(), "QE identity")
     tcb_info, qe_identity = parse_tcb_info(members["tcb_info"]), parse_qe_identity(members["qe_identity"])
     for item in (tcb_info, qe_identity):  # §5.1
-        if not item.issued <= at <= item.next_update:
+        if not item["issueDate"] <= at <= item["nextUpdate"]:
             raise ValueError("TCB info or QE identity not valid at this time")
     return _Collateral(root, root_list, pck_list, authority, tcb_info, qe_identity)
 
@@ -240,15 +240,13 @@ def _pairs(node: der.Node, prefix: str) -> dict[str, der.Node]:
     return found
 
 
-def _check_qe(report: bytes, identity: QeIdentity) -> Level:
-    """The level of the quoting enclave. # evidence §6.2"""
-    misc, attributes = report[16:20], report[48:64]
-    if _masked(misc, identity.misc[1]) != identity.misc[0] or _masked(attributes, identity.attributes[1]) != identity.attributes[0]:
-        raise ValueError("quoting enclave with other attributes")
-    if attributes[0] & 2 or report[128:160] != identity.signer or int.from_bytes(report[256:258], "little") != identity.product:
+def _check_qe(report: bytes, identity: dict) -> str:
+    """The status of the quoting enclave. # evidence §6.2"""
+    for start, name in ((16, "miscselect"), (48, "attributes")):
+        expected, mask = identity[name], identity[name + "Mask"]
+        if bytes(a & b for a, b in zip(report[start:], mask)) != expected:
+            raise ValueError(f"quoting enclave with another {name}")
+    number = {start: int.from_bytes(report[start:start + 2], "little") for start in (48, 256, 258)}
+    if number[48] & 2 or report[128:160] != identity["mrsigner"] or number[256] != identity["isvprodid"]:
         raise ValueError("quoting enclave in debug mode, or of another signer or product")
-    return find_level(identity.levels, int.from_bytes(report[258:260], "little"))
-
-
-def _masked(value: bytes, mask: bytes) -> bytes:
-    return bytes(a & b for a, b in zip(value, mask))
+    return find_status(identity, number[258])

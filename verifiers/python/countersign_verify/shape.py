@@ -1,0 +1,66 @@
+"""JSON in a given form: a dict of members (`?` after the name of an optional one; others are ignored), a list with the form of
+its items, or a function that converts a value. Other input raises ValueError."""
+
+import json
+import re
+
+from .codec import parse_time
+
+
+def load(text: str, **hooks):
+    try:
+        return json.loads(text, **hooks)
+    except RecursionError:
+        raise ValueError("invalid JSON: nested too deep") from None
+
+
+def read(value, form):
+    if isinstance(form, list):
+        return [read(item, form[0]) for item in _typed(value, list)]
+    if not isinstance(form, dict):
+        return form(value)
+    members = {}
+    for name, item in form.items():
+        if name.rstrip("?") in _typed(value, dict):
+            members[name.rstrip("?")] = read(value[name.rstrip("?")], item)
+        elif not name.endswith("?"):
+            raise ValueError(f"invalid JSON: no member {name}")
+    return members
+
+
+def _typed(value, kind: type):
+    if not isinstance(value, kind):
+        raise ValueError(f"invalid JSON: expected a value of type {kind.__name__}")
+    return value
+
+
+def text(value) -> str:
+    return _typed(value, str)
+
+
+def time(value) -> int:
+    """YYYY-MM-DDThh:mm:ssZ as milliseconds since 1970."""
+    return parse_time(text(value).replace("Z", ".000Z"))
+
+
+def integer(maximum: int, minimum: int = 0):
+    """An integer counts by its value: 3.0 is 3."""
+    def convert(value) -> int:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not minimum <= value <= maximum or value != int(value):
+            raise ValueError(f"invalid JSON: expected an integer from {minimum} to {maximum}")
+        return int(value)
+    return convert
+
+
+def hexadecimal(length: int):
+    """Bytes in upper or lower case."""
+    def convert(value) -> bytes:
+        if not re.fullmatch(f"[0-9A-Fa-f]{{{2 * length}}}", text(value)):
+            raise ValueError(f"invalid JSON: expected {length} bytes of hex")
+        return bytes.fromhex(value)
+    return convert
+
+
+def some(form):
+    """A list that is not empty."""
+    return lambda value: read(_typed(value, list) or None, [form])
