@@ -3,7 +3,7 @@
 from . import bls
 from .codec import canonical, parse_time, sha256, tag, u64, unhex
 from .crypto import verify_ed25519
-from .faults import Fault, Unsupported
+from .faults import Fault
 
 
 def check_sample(sample: dict, sources: list[dict] | None) -> None:
@@ -30,8 +30,6 @@ def _check_round(sample: dict, time: int, sources: list[dict], key: bytes, value
     named = [source for source in sources if source["kind"] == "drand" and (source["chainHash"], source["key"]) == (sample["chainHash"], sample["publicKey"])]
     if not any(time == 1000 * (source["genesisS"] + (sample["sequence"] - 1) * source["periodS"]) for source in named):
         raise ValueError("the settings don't name the beacon, or its round has another time")
-    if not hasattr(bls, "verify"):
-        raise Unsupported("entropy", "no BLS")
     if sha256(signature) != value or not bls.verify(key, signature, sha256(u64(sample["sequence"]))):
         raise ValueError("invalid signature of the beacon")
 

@@ -1,8 +1,9 @@
 import json
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
-from countersign_verify import crypto, merkle
+from countersign_verify import bls, codec, crypto, merkle
 
 PACKAGES = Path(__file__).resolve().parents[3] / "packages"
 VECTORS = json.loads((PACKAGES / "protocol/vectors/protocol-v1.vectors.json").read_bytes())
@@ -39,6 +40,14 @@ class Crypto(unittest.TestCase):
             bytes.fromhex("e47d62c63f830dc7a6851a0b1f33ae4bb2f507fb6cffec4011eaccd55b53f56c"),
         ))
         self.assertFalse(crypto.is_ed25519_key(b"\x01" + b"\0" * 31))
+
+    def test_hashes_to_g1_and_verifies_a_round_of_drand(self):
+        with patch.object(bls, "DOMAIN", b"QUUX-V01-CS02-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"):  # RFC 9380 §J.9.1
+            self.assertEqual(f"{bls.hash_to_g1(b'')[0][0]:x}"[:32], "52926add2207b76ca4fa57a8734416c8")
+        sample = json.loads((PACKAGES / "receipt/spec/golden-v2/cases/beacon/attestation.json").read_bytes())["entropy"]
+        key, signature = bytes.fromhex(sample["publicKey"]), bytes.fromhex(sample["signatureHex"])
+        self.assertTrue(bls.verify(key, signature, codec.sha256(codec.u64(sample["sequence"]))))
+        self.assertFalse(bls.verify(key, signature, codec.sha256(codec.u64(sample["sequence"] + 1))))
 
     def test_computes_roots_of_trees(self):
         for tree in VECTORS["trees"]:
