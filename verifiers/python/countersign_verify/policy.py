@@ -8,7 +8,6 @@ from . import schema
 from .bls import is_g2_key
 from .codec import canonical, parse_canonical, sha256, un0x, unhex
 from .crypto import is_ed25519_key, p256_key
-from .faults import Fault
 from .transaction import amount, transaction_digest
 from .typed_data import content_digest, integer
 
@@ -33,6 +32,14 @@ class Policy(NamedTuple):
     time: list
 
 
+class PolicyError(ValueError):
+    """A block that is no policy: vault_policy_not_canonical or vault_policy_malformed."""
+
+    def __init__(self, code: str, message: str):
+        super().__init__(message)
+        self.code = code
+
+
 class Refusal(ValueError):
     """A request that a policy doesn't allow, with the codes of policy-v1 §7."""
 
@@ -51,7 +58,7 @@ def parse_policy(data: bytes) -> Policy:
     try:
         value = parse_canonical(data, MAX_POLICY)
     except ValueError as error:
-        raise Fault("vault-policy", "vault_policy_not_canonical", str(error)) from None
+        raise PolicyError("vault_policy_not_canonical", str(error)) from None
     try:
         _require(schema.matches(SCHEMA, value), "see policy-v1.schema.json")
         policy = Policy(sha256(data), value["log"], value["approvers"], value["rules"], value.get("budgets", []),
@@ -59,7 +66,7 @@ def parse_policy(data: bytes) -> Policy:
         _check_order(value)
         _check_policy(policy)
     except ValueError as error:
-        raise Fault("vault-policy", "vault_policy_malformed", str(error)) from None
+        raise PolicyError("vault_policy_malformed", str(error)) from None
     return policy
 
 
@@ -131,9 +138,12 @@ def _check_rule(rule: dict, policy: Policy) -> None:
         _require(all(policy.approvers[index]["type"] == "passkey" for index in counted), "a rule of agents that doesn't spend")
     arguments = rule.get("arguments", [])
     _require(len({item["at"] for item in arguments if item["at"] < rule["words"]}) == len(arguments), "the word of an argument")
-    amounts = [rule[name] for name in ("maxValueWei", "maxFeeWei") if name in rule] + [item["max"] for item in arguments if "max" in item]
-    for text in amounts + [text for item in arguments if item["type"].startswith("uint") for text in item.get("oneOf", [])]:
-        amount(text)
+    for name in {"maxValueWei", "maxFeeWei"} & set(rule):
+        amount(rule[name])
+    for item in arguments:
+        if item["type"].startswith("uint"):
+            for text in item.get("oneOf", [item.get("max", "0")]):
+                amount(text, int(item["type"][4:]))
 
 
 class Request(NamedTuple):

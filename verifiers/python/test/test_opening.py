@@ -35,7 +35,7 @@ class Openings(unittest.TestCase):
         bad = [
             {**good, "content": {**content, "digest": content["digest"].upper()}}, {**good, "content": {**content, "kind": "transaction"}},
             {**good, "content": {**content, "approvals": {}}}, {**good, "content": {**content, "budget": None}},
-            {**good, "content": {**content, "salt": "0x" + content["salt"]}}, {**good, "content": {**content, "content": {}}},
+            {**good, "content": {**content, "salt": "0x" + content["salt"]}}, {**good, "content": {**content, "content": 1}},
             {**good, "signature": {**signature, "signature": high_s}}, {**good, "signature": None}, {**good, "more": 1}, [good],
         ]
         for index, item in enumerate(bad):

@@ -5,7 +5,6 @@ from countersign_verify.approvals import ApprovalFault, approvals_hash, check_ap
 from countersign_verify.budget import paid_by_budget, shown_time, window_of
 from countersign_verify.bls import is_g2_key
 from countersign_verify.codec import canonical, cid_of, sha256, tag, un0x, unhex
-from countersign_verify.faults import Fault
 from vectors import read
 
 V1, LIMITS = read("policy/vectors/policy-v1.vectors.json"), read("policy/vectors/limits-v1.vectors.json")
@@ -38,7 +37,7 @@ class Policies(unittest.TestCase):
                 try:
                     policy.parse_policy(item["json"].encode())
                     code = None
-                except Fault as fault:
+                except policy.PolicyError as fault:
                     code = fault.code
                 self.assertEqual(code, item["code"])
 
@@ -51,7 +50,7 @@ class Policies(unittest.TestCase):
                 bad += [{**good, "rules": sorted([{**rule, name: value}, good["rules"][-1]], key=canonical)} for value in ({}, None, -1, True, "x", [[]], [{}])
                         if not isinstance(value, bool) or name != "session"]
         for item in bad:
-            with self.subTest(str(item)[-100:]), self.assertRaises(Fault):
+            with self.subTest(str(item)[-100:]), self.assertRaises(policy.PolicyError):
                 policy.parse_policy(canonical(item))
 
     def test_reaches_the_verdicts_without_a_rule(self):
