@@ -55,8 +55,8 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Read
     members = steps.run("collateral", collateral)
     quote = steps.run("quote", lambda: _check_quote(evidence, members, at, reader), ("collateral",))
     steps.run("report-data", lambda: _check_report_data(evidence, root, quote), ("inclusion", "quote"))
-    steps.run("quote-policy", lambda: anchors.check_quote_policy(quote, reader.anchors, reader.policy), ("quote",))
-    steps.run("platform", lambda: anchors.check_platform(quote, reader.anchors), ("quote",), bool(reader.anchors.platforms))
+    steps.run("quote-policy", lambda: anchors.check_quote_policy(quote, reader.policy), ("quote",))
+    steps.run("platform", lambda: anchors.check_platform(quote, reader.anchors), ("quote",), bool(reader.anchors.get("platforms")))
     steps.run("measurement", lambda: anchors.check_measurement(quote, reader.anchors, evidence.config["rootSecret"]), ("quote",), False)
     steps.run("config", lambda: _check_config(evidence, reader), (), False)
     steps.run("entropy", lambda: _check_sample(evidence))
@@ -139,8 +139,7 @@ def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: R
 
 def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet: str, second: str, is_transaction: bool) -> None:
     """The steps from event to reevaluation. # receipt-v1 §3 and "Time" """
-    at, contract = evidence.signed_at, reader.anchors.contract
-    delay = reader.anchors.maximum_event_delay_s
+    at, contract = evidence.signed_at, reader.anchors.get("contract")
 
     def check_transaction():
         if not is_transaction or not reader.chain or reader.chain.get("transaction") != "mined":
@@ -156,7 +155,7 @@ def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet:
     def check_bound():
         if event_at is None or at is None:
             raise Skip("time-bound", "no event was seen")
-        if event_at - at > 1000 * (72 * 3600 if delay is None else delay):
+        if event_at - at > 1000 * reader.policy["time"]["maximumEventDelayS"]:
             steps.is_late = True
             raise Skip("time-bound", "the event came too late")
 
@@ -178,6 +177,6 @@ def _reevaluate(evidence: Evidence, reader: Reader) -> None:
     members = tdx.parse_collateral(data, MAX_COLLATERAL, False)
     try:
         quote = tdx.check_quote(evidence.quote, members, evidence.event_log, at, reader.roots)
-        anchors.check_quote_policy(quote, reader.anchors, reader.policy)
+        anchors.check_quote_policy(quote, reader.policy)
     except Fault as fault:
         raise Fault("reevaluation", None, fault.message) from None

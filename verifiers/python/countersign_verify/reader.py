@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from .anchors import Anchors, Policy, parse_anchors, parse_policy
+from .anchors import parse_anchors, parse_policy
 from .codec import parse_time, unbase64, unhex
 from .roots import HARDWARE, Root, parse_roots
 
@@ -11,8 +11,8 @@ from .roots import HARDWARE, Root, parse_roots
 class Reader:
     roots: tuple[Root, ...] = HARDWARE
     mock_entropy_keys: list[str] = field(default_factory=list)
-    anchors: Anchors = Anchors()
-    policy: Policy = Policy()
+    anchors: dict = field(default_factory=dict)
+    policy: dict = field(default_factory=parse_policy)
     revocations: tuple[bytes, int] | None = None  # AMD's list, and the reader's time
     chain: dict | None = None  # {events, transaction}; events is None if the node failed
     is_event_due: bool = True

@@ -33,7 +33,7 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
             raise Fault("tx-hash", None, "the signed transaction has another hash")
 
     def check_log():
-        if reader.anchors.log_witnesses:
+        if reader.anchors.get("logWitnesses"):
             raise Fault("log", None, "version 1 is in no log, and the reader names witnesses")
         raise Skip("log", "version 1 is in no log: there may be unknown signatures")
 

@@ -39,9 +39,9 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     def check_proof():
         if settings is None or at is None:
             raise Skip("log", "the batch is missing, or the time of signing doesn't exist")
-        return check_log(receipt, settings, named["batch"].get("logKey"), leaf, at, list(reader.anchors.log_witnesses))
+        return check_log(receipt, settings, named["batch"].get("logKey"), leaf, at, reader.anchors.get("logWitnesses", []))
 
-    proof = steps.run("log", check_proof, (), settings is None or settings["log"] is not None or bool(reader.anchors.log_witnesses))
+    proof = steps.run("log", check_proof, (), settings is None or settings["log"] is not None or bool(reader.anchors.get("logWitnesses")))
     if statement["policy"] is not None:
         cosigned = None if proof is None else {key.hex(): seconds for key, seconds in proof.cosignatures}
         _check_vault(steps, receipt, blocks, vault.View(

@@ -43,7 +43,7 @@ class Evidence(unittest.TestCase):
     def check_manifest(self, text: str, is_valid: bool, name: str):
         with self.subTest(name):
             try:
-                anchors.join_manifests([anchors.parse_manifest(text.encode())])
+                anchors.join_manifests([anchors.parse_manifest(text.encode())], 31337)
             except ValueError:
                 self.assertFalse(is_valid)
             else:
