@@ -27,6 +27,8 @@ beforeAll(async () => {
   await writeFile(join(folder, 'dist/index.html'), '<html>page</html>')
   await writeFile(join(folder, 'dist/config.json'), 'from the build')
   await writeFile(join(folder, 'dist/assets/app-1.js'), 'code')
+  await writeFile(join(folder, 'dist/verify.html'), '<html>verifier</html>')
+  await writeFile(join(folder, 'dist/countersign-verify.mjs'), 'program')
   server = createWebServer({ folder: join(folder, 'dist'), configText })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   port = (server.address() as AddressInfo).port
@@ -59,6 +61,16 @@ describe('the web server', () => {
     expect(answer.headers['cache-control']).toBe(caching)
     const { etag = '' } = answer.headers
     expect(await send(path, { headers: { 'if-none-match': etag } })).toMatchObject({ status: 304, body: '' })
+  })
+
+  test.each(['/verify.html', '/countersign-verify.mjs'])('a browser saves %s instead of opening it', async (path) => {
+    expect((await send(path)).headers['content-disposition']).toBe('attachment')
+    expect((await send('/')).headers['content-disposition']).toBeUndefined()
+  })
+
+  test('other pages may read the configuration, and only that', async () => {
+    expect((await send('/config.json')).headers['access-control-allow-origin']).toBe('*')
+    expect((await send('/')).headers['access-control-allow-origin']).toBeUndefined()
   })
 
   test('returns 404 for a missing script, without the page', async () => {

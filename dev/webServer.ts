@@ -19,7 +19,8 @@ const configuration = new Promise<{ web: WebConfig; demo: DemoConfig }>((settle)
 function serveConfiguration(): Plugin {
   async function answer(response: ServerResponse) {
     const body = JSON.stringify((await configuration).web)
-    response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(body)
+    const headers = { 'cache-control': 'no-store', 'access-control-allow-origin': '*' }
+    response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body)
   }
   const use = ({ middlewares }: { middlewares: Connect.Server }) =>
     void middlewares.use((request, response, next) => {

@@ -10,6 +10,8 @@ import { readStaticFiles, type StaticFile, toStaticFile } from '../../packages/s
 /** Names in assets/ contain a hash of the content. */
 const FOREVER = 'public, max-age=31536000, immutable'
 const ASK_AGAIN = 'no-cache'
+/** The verifier. A page of this site would prove nothing, so browsers save these files, to be compared with a release. */
+const DOWNLOADS = new Set(['/countersign-verify.mjs', '/verify.html'])
 
 /** The same as the coordinators. Proxies keep connections for 60 s and could otherwise send a call on a closing one. */
 const KEEP_ALIVE_MS = 75_000
@@ -34,6 +36,9 @@ export function createWebServer({ folder, configText }: { folder: string; config
     // The app routes other paths itself. A missing script returns 404, because the page in its place would cause confusing errors.
     const file = files.get(path.slice(1)) ?? (path.startsWith('/assets/') ? undefined : page)
     if (file === undefined) return refuse(response, 404)
+    if (DOWNLOADS.has(path)) response.setHeader('content-disposition', 'attachment')
+    // It names the service, for verifiers that are pages too.
+    if (path === '/config.json') response.setHeader('access-control-allow-origin', '*')
     void send(request, response, { file, caching: path.startsWith('/assets/') ? FOREVER : ASK_AGAIN })
   })
 }

@@ -126,7 +126,7 @@ export async function driveNode({ folder, url }: Example): Promise<void> {
     assert.equal(paid.code, 0, `Node ${version}:\n${paid.output}`)
     assert.match(paid.output, /^Status {6}complete$/m)
     assert.ok(paid.output.includes(`Proof       ${url}/proof/`), paid.output)
-    const verifier = 'node_modules/@countersign/verifier/dist/cli.js'
+    const verifier = 'node_modules/@countersign/verifier/dist/countersign-verify.mjs'
     const verified = await run(folder, node, [verifier, 'verify', '--offline', '--', GOLDEN])
     assert.equal(verified.code, SIMULATED, `Node ${version}:\n${verified.output}`)
     console.log(`node: paid and verified under Node ${version}`)

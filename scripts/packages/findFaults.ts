@@ -28,8 +28,8 @@ export function findFaults(
     [manifest.bugs === `${REPOSITORY}/issues`, `bugs: expected ${REPOSITORY}/issues`],
     [isRepository(manifest, folder), `repository: expected git+${REPOSITORY}.git with the directory ${folder}`],
     [
-      /scripts\/prepack\.ts$/.test(manifest.scripts?.prepack ?? ''),
-      'prepack: expected scripts/prepack.ts, which builds',
+      /scripts\/(?:prepack\.ts$|bundle\.ts )/.test(manifest.scripts?.prepack ?? ''),
+      'prepack: expected scripts/prepack.ts or bundle.ts, which builds',
     ],
     [/^>=\d+(\.\d+)*$/.test(manifest.engines?.node ?? ''), 'engines: expected the least Node, as >=22'],
     [manifest.publishConfig?.access === 'public', 'publishConfig: expected access public'],

@@ -64,7 +64,7 @@ Other
   --json                          print one JSON object instead of text
   --help, --version               only without other arguments
 
-Examples (in a checkout of Countersign, npm run verify -- stands for countersign-verifier)
+Examples (node countersign-verify.mjs, or npm run verify -- in a checkout, stands for countersign-verifier)
   countersign-verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest manifest.json \\
     --rpc https://node.example
   countersign-verifier verify receipt.json --collateral collateral.json --manifest manifest.json --offline

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import {
   describeError,
   type FetchDeps,
@@ -8,6 +7,7 @@ import {
   VerifierError,
   type VerifierStep,
 } from '@countersign/verify'
+import manifest from '../package.json' with { type: 'json' }
 import { exitCodes, toErrorExitCode } from './exitCodes.ts'
 import { explain } from './explain.ts'
 import { HELP } from './help.ts'
@@ -50,7 +50,7 @@ async function run(
       case 'misplaced-help':
         return refuseHelp({ isJson })
       case 'version':
-        return succeed(`${await readVersion()}\n`)
+        return succeed(`${manifest.version}\n`)
       case 'explain':
         return succeed(await explain(options.file))
       case 'verify': {
@@ -92,11 +92,6 @@ function fail(error: unknown, { isJson }: { isJson: boolean }): CliResult {
 
 function toLine(text: string): string {
   return `countersign-verifier: ${toPrintable(text)}\n`
-}
-
-async function readVersion(): Promise<string> {
-  const text = await readFile(new URL('../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 /** The options that fix an error. The errors name none, because the page shows them too. */

@@ -1,0 +1,94 @@
+import { isAddress, isPlainObject } from '@countersign/protocol'
+import { MAX_COLLATERAL_BYTES } from '@countersign/receipt'
+import {
+  chooseReceipt,
+  type GivenFile,
+  parseHttpUrl,
+  parseManifest,
+  recogniseSubject,
+  type Subject,
+  VerifierError,
+  withSource,
+} from '@countersign/verify'
+import type { Job } from './startWorker.ts'
+
+/** The form's values. */
+export type Fields = Readonly<Record<'subject' | 'gateway' | 'node' | 'contract', string>>
+
+/** Turns the form into a job. Throws a `VerifierError` for anything that can't be used. */
+export function readJob(given: readonly GivenFile[], { subject: text, gateway, node, contract }: Fields): Job {
+  const kinds = Map.groupBy(given, nameKind)
+  const [opening, ...others] = kinds.get('opening') ?? []
+  if (others.length > 0) throw invalid('choose one opening', others.map(({ name }) => name).join(', '))
+  const server = toUrl('gateway or service', gateway)
+  const { subject, files, origin } = findSubject(kinds.get('block') ?? [], { text, server })
+  return {
+    files,
+    origin,
+    request: {
+      subject,
+      manifests: (kinds.get('manifest') ?? []).map(({ name, bytes }) => withSource(name, () => parseManifest(bytes))),
+      gateways: server === undefined ? [] : [server],
+      api: subject.kind === 'proof' ? server : undefined,
+      rpc: toUrl('node', node),
+      contract: toContract(contract),
+      opening: opening?.bytes,
+    },
+  }
+}
+
+type Found = Pick<Job, 'files' | 'origin'> & { subject: Subject }
+
+function findSubject(
+  files: readonly GivenFile[],
+  { text, server }: { text: string; server: string | undefined },
+): Found {
+  if (text === '') {
+    const { subject, collaterals } = chooseReceipt(files)
+    return { subject, files: collaterals }
+  }
+  const named = recogniseSubject(text)
+  if (named.kind !== 'proof') return { subject: named, files }
+  const { slug, origin } = named
+  const api = server ?? origin
+  if (api === undefined) throw new VerifierError('invalid_arguments', 'a slug needs its service', { need: 'service' })
+  return { subject: { kind: 'proof', slug, api }, files, origin: server === undefined ? origin : undefined }
+}
+
+/** Blocks are recognised by their CID, so any other file counts as one. */
+function nameKind({ bytes }: GivenFile): 'manifest' | 'opening' | 'block' {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return 'block'
+  }
+  if (!isPlainObject(value)) return 'block'
+  if (String(value.version).startsWith('countersign-manifest/')) return 'manifest'
+  const isOpening = ('content' in value && 'signature' in value) || ('salt' in value && 'identity' in value)
+  return isOpening ? 'opening' : 'block'
+}
+
+function toUrl(name: string, text: string): string | undefined {
+  if (text === '') return undefined
+  const url = parseHttpUrl(text)
+  if (url === undefined)
+    throw invalid(`invalid address of the ${name}`, 'expected http:// or https:// without credentials')
+  return url
+}
+
+function toContract(text: string): string | undefined {
+  if (text !== '' && !isAddress(text)) throw invalid('invalid contract', 'expected 0x and 40 hex digits')
+  return text === '' ? undefined : text.toLowerCase()
+}
+
+export async function readFiles(files: readonly File[]): Promise<GivenFile[]> {
+  const large = files.find(({ size }) => size > MAX_COLLATERAL_BYTES)
+  if (large !== undefined)
+    throw invalid('the file is too large', `${large.name}: at most ${MAX_COLLATERAL_BYTES} bytes`)
+  return Promise.all(files.map(async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })))
+}
+
+function invalid(message: string, details: string) {
+  return new VerifierError('invalid_arguments', message, { details })
+}

@@ -1,0 +1,183 @@
+import {
+  describeError,
+  describeSigned,
+  describeStep,
+  describeVerdict,
+  findLies,
+  groupSteps,
+  isMockStep,
+  isSimulated,
+  nameSigned,
+  type Outcome,
+  type Phase,
+  type ReaderNeed,
+  toPrintable,
+  type VerifierStep,
+} from '@countersign/verify'
+import { readFiles, readJob } from './readJob.ts'
+import type { Report } from './startWorker.ts'
+
+const phases: Record<Phase, string> = {
+  chain: 'Searching the chain for the event.',
+  proof: 'Loading the proof.',
+  receipt: 'Downloading the receipt.',
+  blocks: 'Downloading the receipt’s blocks.',
+  collateral: 'Downloading the collateral.',
+  steps: 'Running the checks.',
+}
+
+const hints: Partial<Record<ReaderNeed, string>> = {
+  contract: 'Enter the contract, or choose a manifest that names it on this chain.',
+  service: 'Enter the address of the service.',
+  node: 'Enter a node of the chain, and the contract.',
+  gateway: 'Enter an IPFS gateway.',
+}
+
+const marks = { pass: ['good', 'Passed'], fail: ['bad', 'Failed'], skip: ['skipped', 'Skipped'] } as const
+
+let worker: Worker | undefined
+
+export function startPage(): void {
+  const form = find<HTMLFormElement>('form')
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void start()
+  })
+  // Without this, a browser would open dropped files instead of this page.
+  document.addEventListener('dragover', (event) => event.preventDefault())
+  document.addEventListener('drop', (event) => {
+    event.preventDefault()
+    if (event.dataTransfer?.files.length) find<HTMLInputElement>('files').files = event.dataTransfer.files
+  })
+}
+
+/** Verifies what the form names. Stops an earlier run, so that its verdict never appears next to other input. */
+async function start(): Promise<void> {
+  worker?.terminate()
+  for (const id of ['verdict', 'steps', 'problem']) find(id).replaceChildren()
+  say('Starting.')
+  const running = new Worker(URL.createObjectURL(new Blob([find('script').textContent])))
+  worker = running
+  const read = (id: string) => find<HTMLInputElement>(id).value.trim()
+  const steps: VerifierStep[] = []
+  let doing = ''
+  running.addEventListener('error', ({ message }) =>
+    fail({ code: 'internal', message: message ?? 'the verifier could not start', need: undefined }),
+  )
+  running.addEventListener('message', ({ data }: MessageEvent<Report>) => {
+    if (worker !== running) return
+    switch (data.kind) {
+      case 'progress':
+        if (data.progress.kind === 'phase') doing = phases[data.progress.phase]
+        else steps.push(data.progress.step)
+        say(`${doing} ${steps.length} checks done.`)
+        return showSteps(steps)
+      case 'done':
+        return finish(data)
+      case 'failed':
+        return fail(data)
+    }
+  })
+  try {
+    const chosen = ['files', 'manifest'].flatMap((id) => [...(find<HTMLInputElement>(id).files ?? [])])
+    const files = await readFiles(chosen)
+    const [subject, gateway, node, contract] = [read('subject'), read('gateway'), read('node'), read('contract')]
+    if (worker === running) running.postMessage(readJob(files, { subject, gateway, node, contract }))
+  } catch (error) {
+    const need = error instanceof Error && 'need' in error ? (error.need as ReaderNeed | undefined) : undefined
+    if (worker === running) fail({ ...describeError(error), need })
+  }
+}
+
+function fail({ code, message, need }: Pick<Extract<Report, { kind: 'failed' }>, 'code' | 'message' | 'need'>): void {
+  const isChanged = code === 'car_mismatch'
+  const title = isChanged ? 'Not verified: this CAR file was changed or damaged' : 'Nothing was verified'
+  const advice = isChanged ? 'Don’t rely on it.' : (need && hints[need]) || ''
+  const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}. ${advice}`
+  say('')
+  find('steps').replaceChildren()
+  find('problem').replaceChildren(
+    create('div', 'tone bad', create('h2', '', title), create('p', '', toPrintable(text))),
+  )
+}
+
+function finish({ outcome, unused }: Extract<Report, { kind: 'done' }>): void {
+  const { steps, claims, problems, proof, receipt, verdict, isKnownCode } = outcome
+  const lies = findLies(claims)
+  const words = describeVerdict(outcome, { anchorSource: 'visitor', lies: lies.length, status: proof?.status })
+  const failed = steps.find(({ status }) => status === 'fail')
+  const needsManifest = verdict !== 'failed' && !isKnownCode
+  const lines = [
+    words.sentence,
+    ...lies.map(({ text, detail }) => `The service says: ${text} Your browser found: ${detail}`),
+    ...(failed === undefined ? [] : [`Failed: ${failed.title}. ${failed.detail}`]),
+    ...(needsManifest
+      ? ['Choose a manifest that lists all code and settings, to compare them with this receipt.']
+      : []),
+    ...problems.map((problem) => `Could not fetch: ${problem}.`),
+    ...unused.map((name) => `Not used, because the receipt doesn’t name it: ${name}.`),
+    ...words.notes,
+  ]
+  const paragraphs = lines.map((line) => create('p', '', toPrintable(line)))
+  find('verdict').replaceChildren(
+    create('div', `tone ${words.tone}`, create('h2', '', words.title), ...paragraphs),
+    ...(receipt === undefined ? [] : describeSubject({ ...outcome, receipt })),
+  )
+  showSteps(steps, outcome)
+  const count = (status: VerifierStep['status']) => steps.filter((step) => step.status === status).length
+  const counts = `${count('pass')} passed, ${count('fail')} failed, ${count('skip')} skipped`
+  say(`${words.title}. ${steps.length} checks: ${counts}.`)
+  find('verdict').focus()
+}
+
+function describeSubject(outcome: Outcome & { receipt: object }): HTMLElement[] {
+  const { title, sentence, warnings, facts } = describeSigned(outcome)
+  return [
+    create('h2', '', `${nameSigned(outcome)}: ${title}`),
+    create('p', '', sentence),
+    ...warnings.map((warning) => create('p', 'tone warning', `Warning: ${warning}`)),
+    create('dl', '', ...facts.flatMap(({ name, value }) => [create('dt', '', name), create('dd', '', value)])),
+  ]
+}
+
+/** While the checks run, shows their titles. Explains them at the end, because simulated evidence changes the words. */
+function showSteps(steps: readonly VerifierStep[], outcome?: Outcome): void {
+  const groups = groupSteps(steps).filter((group) => group.steps.length > 0)
+  find('steps').replaceChildren(
+    ...groups.flatMap(({ title, steps: ofGroup }) => [
+      create('h3', '', title),
+      create('ol', '', ...ofGroup.map((step) => createStep(step, outcome))),
+    ]),
+  )
+}
+
+function createStep(step: VerifierStep, outcome: Outcome | undefined): HTMLElement {
+  const isMock = outcome === undefined ? isMockStep(step) : isSimulated(step, outcome)
+  const [tone, word] = isMock && step.status === 'pass' ? (['warning', 'Passed (MOCK)'] as const) : marks[step.status]
+  const meaning = outcome && describeStep(step, { ...outcome, isOperatorNode: false })
+  const item = create('li', tone, create('span', 'mark', word), ` ${step.title}`)
+  const code = step.code === undefined ? '' : ` [${step.code}]`
+  if (meaning !== undefined) {
+    item.append(create('p', 'detail', meaning), create('p', 'detail', toPrintable(`${step.detail}${code}`)))
+  }
+  item.dataset.step = step.id
+  item.dataset.status = step.status
+  return item
+}
+
+function say(text: string): void {
+  find('status').textContent = text
+}
+
+function find<Kind extends HTMLElement>(id: string): Kind {
+  const found = document.getElementById(id) ?? document.querySelector(id)
+  return found as Kind
+}
+
+/** Text stays text: it comes from receipts and servers. */
+function create(tag: string, className: string, ...children: (Node | string)[]): HTMLElement {
+  const element = document.createElement(tag)
+  if (className !== '') element.className = className
+  element.append(...children)
+  return element
+}
