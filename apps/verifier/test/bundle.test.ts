@@ -118,6 +118,8 @@ describe.skipIf(!executablePath)('the page, opened from disk', () => {
   async function open({ isOffline = false } = {}) {
     const context = await browser.newContext({ viewport: { width: 390, height: 800 }, offline: isOffline })
     onTestFinished(() => context.close())
+    // The machine may be busy.
+    context.setDefaultTimeout(60_000)
     const opened = await context.newPage()
     const errors: string[] = []
     opened.on('pageerror', ({ message }) => errors.push(message))
