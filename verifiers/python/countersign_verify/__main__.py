@@ -1,6 +1,87 @@
+"""The command line: checks a receipt in a file or folder, or answers the line protocol."""
+
+import argparse
+import json
 import sys
+from pathlib import Path
 
-from .lines import run
+from . import chain, lines
+from .anchors import join_manifests, parse_manifest
+from .codec import find_roles, parse_car, sha256
+from .reader import Reader
+from .verify import verify
 
-if "--lines" in sys.argv[1:]:
-    run()
+# docs/verify/check-a-proof.md "The verdicts"
+VERDICTS = {
+    "verified": (0, "Verified"), "failed": (1, "Not verified"), "unknown-code": (2, "Genuine hardware, unknown code"),
+    "mock": (3, "MOCK evidence"), "incomplete": (5, "Evidence is missing"), "late": (6, "Known code, unknown time: the event came late"),
+    "unbounded": (7, "Known code, unknown time: no event was seen"),
+}
+SIGNS = {"pass": "✓", "fail": "✗", "skip": "–"}
+
+
+class Arguments(argparse.ArgumentParser):
+    def error(self, message: str):
+        raise ValueError(f"{message} (see --help)")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = Arguments(
+        prog="countersign_verify", description="Checks a Countersign receipt.",
+        epilog="Exit codes: 0 verified, 1 not verified, 2 unknown code, 3 mock, 4 bad input, 5 evidence is missing, 6 late, 7 no event was seen.")
+    parser.add_argument("receipt", nargs="?", metavar="FILE|FOLDER", help="a CAR file, a JSON receipt next to its blocks, or their folder")
+    parser.add_argument("--manifest", action="append", default=[], metavar="FILE", help="the code, machines and keys that you trust (repeatable)")
+    parser.add_argument("--opening", metavar="FILE", help="the opening of a message, of typed data or of an address")
+    parser.add_argument("--cid", help="the CID that the receipt must have")
+    parser.add_argument("--rpc", metavar="URL", help="a node of the chain with the events; you trust it for block times")
+    parser.add_argument("--json", action="store_true", help="prints one JSON object")
+    parser.add_argument("--lines", action="store_true", help="answers the line protocol of conformance/receipts")
+    arguments = parser.parse_args()
+    if not arguments.lines and arguments.receipt is None:
+        parser.error("missing a receipt")
+    return arguments
+
+
+def read_receipt(path: Path) -> tuple[bytes, dict[str, bytes]]:
+    """The receipt and its blocks: by CID, or a file with the name of the role."""
+    if path.is_dir():
+        path = next((path / name for name in ("receipt.json", "attestation.json") if (path / name).is_file()), path / "receipt.json")
+    data = path.read_bytes()
+    if data[:1] != b"{":
+        return parse_car(data)
+    if b'"countersign-attestation/' not in data:
+        raise ValueError(f"{path} is no receipt: expected a CAR file, or JSON with a version of countersign-attestation")
+    files = {item.stem: item.read_bytes() for item in path.parent.iterdir() if item.is_file() and item.stat().st_size <= 8_388_608}
+    named = {role: files[role] for role in ("release", "batch", "coordinator", "collateral", "policy") if role in files}
+    return data, named | find_roles(data, {sha256(block): block for block in files.values()})[0]
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    if arguments.lines:
+        lines.run()
+        return 0
+    receipt, blocks = read_receipt(Path(arguments.receipt))
+    manifests = [parse_manifest(Path(path).read_bytes()) for path in arguments.manifest]
+    contracts = [item for manifest in manifests for item in manifest["contracts"]]
+    contract = chain.find_contract(arguments.rpc, contracts) if arguments.rpc else None
+    anchors, policy = join_manifests(manifests, contract and contract["chainId"])
+    reader = Reader(anchors=anchors, policy=policy, chain=contract and (lambda *event: chain.fetch(arguments.rpc, contract, *event)))
+    steps = verify(receipt, blocks, reader, arguments.cid, Path(arguments.opening).read_bytes() if arguments.opening else None)
+    verdict = steps.verdict()
+    code, title = VERDICTS[verdict]
+    if arguments.json:
+        print(json.dumps({"verdict": verdict, "steps": steps.results, "codes": steps.codes, "messages": steps.messages}))
+    else:
+        for name, result in steps.results.items():
+            print(f"{SIGNS[result]} {name:<24}{steps.messages.get(name, '')}".rstrip())
+        print(f"\n{title} ({verdict})")
+    return code
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(4)

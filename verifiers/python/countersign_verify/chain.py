@@ -2,6 +2,7 @@
 
 import json
 import urllib.request
+from datetime import datetime, timezone
 
 from .codec import parse_time, un0x
 from .faults import Fault, Skip
@@ -51,27 +52,30 @@ def find_event(chain: dict | None, contract: str | None, wallet: str, second: st
     raise Skip("event", "no event, and none is due yet")
 
 
+def find_contract(url: str, contracts: list[dict]) -> dict:
+    """The manifests' contract on the node's chain; the last counts. # evidence §11"""
+    chain_id = int(_call(url, "eth_chainId", []), 16)
+    found = [item for item in contracts if item["chainId"] == chain_id]
+    if not found:
+        raise ValueError(f"no contract on chain {chain_id} in a manifest")
+    return found[-1]
+
+
 def fetch(url: str, contract: dict, wallet: str, second: str, transaction: str | None) -> dict:
     """Events and the state of the transaction, in the form of the line protocol. A node that fails gives no events."""
     try:
-        if int(_call(url, "eth_chainId", []), 16) != contract["chainId"]:
-            raise ValueError("the node is of another chain")
         logs = _call(url, "eth_getLogs", [{
             "address": contract["address"], "topics": topics_of(wallet, second), "fromBlock": hex(contract.get("fromBlock", 0)), "toBlock": "latest"}])
-        if len(logs) > MAX_LOGS:
-            return {"events": None}
-        events = [{"address": log["address"].lower(), "topics": log["topics"], "data": log["data"], "blockTime": _block_time(url, log["blockNumber"])}
-                  for log in logs if not log.get("removed")]
+        events = logs if len(logs) > MAX_LOGS else [
+            {"address": log["address"].lower(), "topics": log["topics"], "data": log["data"], "blockTime": _block_time(url, log["blockNumber"])}
+            for log in logs]
         found = _call(url, "eth_getTransactionByHash", [transaction]) if transaction else None
-        state = "unknown" if found is None else "mined" if found.get("blockNumber") else "pending"
-        return {"events": events, "transaction": state}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return {"events": None, "error": str(error)}
+        return {"events": events, "transaction": "unknown" if found is None else "mined" if found.get("blockNumber") else "pending"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {"events": None}
 
 
 def _block_time(url: str, number: str) -> str:
-    from datetime import datetime, timezone
-
     seconds = int(_call(url, "eth_getBlockByNumber", [number, False])["timestamp"], 16)
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 

@@ -140,9 +140,10 @@ def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: R
 def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet: str, second: str, is_transaction: bool) -> None:
     """The steps from event to reevaluation. # receipt-v1 §3 and "Time" """
     at, contract = evidence.signed_at, reader.anchors.get("contract")
+    node = reader.chain(wallet, second, second if is_transaction else None) if callable(reader.chain) else reader.chain
 
     def check_transaction():
-        if not is_transaction or not reader.chain or reader.chain.get("transaction") != "mined":
+        if not is_transaction or not node or node.get("transaction") != "mined":
             raise Skip("transaction", "not mined, or not looked up")
 
     def check_time():
@@ -160,8 +161,8 @@ def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet:
             raise Skip("time-bound", "the event came too late")
 
     event_at = steps.run("event", lambda: chain.find_event(
-        reader.chain, contract, wallet, second, cid, reader.is_event_due), (), reader.chain is not None and contract is not None)
-    if steps.results["event"] == "skip" and reader.chain and reader.chain.get("events") == [] and not reader.is_event_due:
+        node, contract, wallet, second, cid, reader.is_event_due), (), node is not None and contract is not None)
+    if steps.results["event"] == "skip" and node and node.get("events") == [] and not reader.is_event_due:
         steps.required.discard("event")
     steps.has_event = event_at is not None
     steps.run("transaction", check_transaction, (), False)

@@ -15,11 +15,3 @@ class Skip(Exception):
     def __init__(self, step: str, message: str = ""):
         super().__init__(message or step)
         self.step, self.message = step, message or step
-
-
-class Unsupported(Exception):
-    """This verifier has no implementation of a check: the step is reported as unchecked."""
-
-    def __init__(self, step: str, message: str = ""):
-        super().__init__(message or step)
-        self.step, self.message = step, message or step

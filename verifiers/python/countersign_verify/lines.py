@@ -15,8 +15,7 @@ def answer(request: dict) -> dict:
         receipt, blocks = unbase64(request["receipt"]), {role: unbase64(block) for role, block in (request.get("blocks") or {}).items()}
     opening = request.get("opening")
     steps = verify(receipt, blocks, parse_reader(request.get("reader") or {}), request.get("cid"), None if opening is None else unbase64(opening))
-    unchecked = [name for name, result in steps.results.items() if result == "unchecked"]
-    return {"verdict": steps.verdict(), "steps": steps.results, "codes": steps.codes, **({"unchecked": unchecked} if unchecked else {})}
+    return {"verdict": steps.verdict(), "steps": steps.results, "codes": steps.codes}
 
 
 def run() -> None:

@@ -1,5 +1,6 @@
 """What the reader gives: none of it comes from the receipt. # receipt-v1 §3"""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .anchors import parse_anchors, parse_policy
@@ -14,7 +15,8 @@ class Reader:
     anchors: dict = field(default_factory=dict)
     policy: dict = field(default_factory=parse_policy)
     revocations: tuple[bytes, int] | None = None  # AMD's list, and the reader's time
-    chain: dict | None = None  # {events, transaction}; events is None if the node failed
+    # {events, transaction}, or a function of wallet, second field and transaction; events is None if the node failed
+    chain: dict | Callable | None = None
     is_event_due: bool = True
     reevaluation: tuple[bytes, int] | None = None  # collateral of another time, and that time
 

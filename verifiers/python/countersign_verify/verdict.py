@@ -1,12 +1,12 @@
 """The results of steps, and the verdict that follows. # receipt-v1 §3 "Verdict" """
 
-from .faults import Fault, Skip, Unsupported
+from .faults import Fault, Skip
 
 ANCHOR_STEPS = ("measurement", "config", "entropy-key", "coordinator-policy", "coordinator-measurement", "coordinator-config")
 
 
 class Steps:
-    """Runs checks in order and keeps each step's result: pass, fail, skip or unchecked."""
+    """Runs checks in order and keeps each step's result: pass, fail or skip."""
 
     def __init__(self):
         self.results: dict[str, str] = {}
@@ -33,14 +33,12 @@ class Steps:
                 self.codes[name] = fault.code
         except Skip as skip:
             self.results[name], self.messages[name] = "skip", skip.message
-        except Unsupported as missing:
-            self.results[name], self.messages[name] = "unchecked", missing.message
         except ValueError as error:
             self.results[name], self.messages[name] = "fail", str(error)
         return None
 
     def has_passed(self, name: str) -> bool:
-        return self.results.get(name) in ("pass", "unchecked")
+        return self.results.get(name) == "pass"
 
     def verdict(self) -> str:
         if "fail" in self.results.values():
