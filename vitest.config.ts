@@ -60,8 +60,8 @@ const smokeUnits = ['deploy/manifests.test.ts', 'scripts/lockfiles.test.ts']
 const smokeProcesses = ['dev/main.test.ts', 'packages/testing/src/stack/startBackend.test.ts', 'trials/run.test.ts']
 
 const unitFiles = isShort
-  ? ['{packages/!(testing),apps,services,docs,contracts,conformance}/**/*.test.{ts,tsx}', ...smokeUnits]
-  : ['{packages,apps,services,scripts,docs,contracts,conformance,deploy,dev,trials}/**/*.test.{ts,tsx}']
+  ? ['{packages/!(testing),apps,services,docs,contracts,conformance,verifiers}/**/*.test.{ts,tsx}', ...smokeUnits]
+  : ['{packages,apps,services,scripts,docs,contracts,conformance,verifiers,deploy,dev,trials}/**/*.test.{ts,tsx}']
 const isTool = (path: string) => toolFolders.some((folder) => path.startsWith(`${folder}/`))
 const runProcessFiles = isShort ? [...processFiles.filter((path) => !isTool(path)), ...smokeProcesses] : processFiles
 
