@@ -37,8 +37,8 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     leaf, at = leaf_hash(canonical(statement)), stating.time_of(statement)
 
     def check_proof():
-        if settings is None or at is None:
-            raise Skip("log", "the batch is missing, or the time of signing doesn't exist")
+        if not steps.has_passed("blocks") or at is None:
+            raise Skip("log", "a block is missing, or the time of signing doesn't exist")
         return check_log(receipt, settings, named["batch"].get("logKey"), leaf, at, reader.anchors.get("logWitnesses", []))
 
     proof = steps.run("log", check_proof, (), settings is None or settings["log"] is not None or bool(reader.anchors.get("logWitnesses")))
@@ -46,7 +46,7 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
         cosigned = None if proof is None else {key.hex(): seconds for key, seconds in proof.cosignatures}
         _check_vault(steps, receipt, blocks, vault.View(
             receipt=receipt, signed_at_ms=at, opening=opening, log_origin=proof and proof.origin, cosigned_s=cosigned,
-            is_log_known=settings is not None, is_signed_by=lambda source: _is_signed_by(receipt["entropy"], source),
+            is_log_known=steps.has_passed("blocks"), is_signed_by=lambda source: _is_signed_by(receipt["entropy"], source),
             sample_ms=stating.time_or_none(receipt["entropy"]["timestamp"])))
     if not steps.has_passed("blocks"):
         return

@@ -80,7 +80,7 @@ def _check_signature(view: View, policy: Policy) -> list[dict] | None:
     if view.statement["session"] == "none" and rule.get("session") is not False:
         raise ValueError("the rule needs a session")
     if view.kind == "off-chain" and view.content is None:
-        if rule["kind"] == "transaction":
+        if rule["kind"] == "transaction" or not set(rule.get("forms", ["eip3009"])) & {"eip3009", "x402-permit2"}:
             raise ValueError("the rule is for transactions")
         return None
     kind, content = ("transaction", view.receipt["subject"]) if view.kind == "transaction" else (view.content["kind"], view.content["content"])
