@@ -5,7 +5,7 @@ import re
 from . import schema
 from .codec import parse_json
 from .crypto import is_ed25519_key
-from .faults import Fault, Skip
+from .faults import Skip, require
 from .snp import Report
 from .tdx import REGISTERS, Quote
 
@@ -26,7 +26,6 @@ REQUIRED_XFAM, ALLOWED_XFAM = 0x3, 0x6DBE7
 REQUIRED_POLICY, MIGRATION_AGENT, ALIAS_CHECK_COMPLETE = 1 << 17, 1 << 18, 1 << 5
 ANY_POLICY = (1 << 18) - 1 | 1 << 20 | 0b11111 << 21
 
-
 # What the reader accepts unless it says otherwise. # evidence §7 and §9.6, receipt-v1 §3
 STRICT = {
     "signer": {"statuses": ["UpToDate"], "minimumTcbEvaluationDataNumber": 0,
@@ -35,40 +34,31 @@ STRICT = {
     "time": {"maximumEventDelayS": 72 * 3600},
 }
 
-
 def parse_policy(value: dict | None = None) -> dict:
     for part, members in (value or {}).items():
-        if part not in STRICT or not members.keys() <= STRICT[part].keys():
-            raise ValueError(f"invalid policy: unknown member of {part}")
+        require(part in STRICT and members.keys() <= STRICT[part].keys(), f"invalid policy: unknown member of {part}")
     return {part: {**members, **(value or {}).get(part, {})} for part, members in STRICT.items()}
-
 
 def parse_anchors(value: dict | None) -> dict:
     """Anchors by their names in expected.json, in lower-case hex. A null counts as missing. # evidence §11"""
     anchors = {name: item for name, item in (value or {}).items() if item is not None}
-    if not anchors.keys() <= NAMES or not all(item.keys() <= REGISTERS.keys() for item in anchors.get("measurements", [])):
-        raise ValueError("invalid anchors: unknown member or register")
+    require(anchors.keys() <= NAMES, "invalid anchors: unknown member")
+    require(all(item.keys() <= REGISTERS.keys() for item in anchors.get("measurements", [])), "invalid anchors: unknown register")
     return anchors
-
 
 def parse_manifest(data: bytes) -> dict:
     """evidence §11"""
     manifest = parse_json(data, MAX_MANIFEST)
-    if not schema.matches(MANIFEST_SCHEMA, manifest):
-        raise ValueError("invalid manifest: see manifest-v1.schema.json")
+    require(schema.matches(MANIFEST_SCHEMA, manifest), "invalid manifest: see manifest-v1.schema.json")
     log = manifest.get("log")
     if log is not None:
-        count = len(log["witnesses"])
-        if not count < 2 * log["quorum"] <= 2 * count or not all(is_ed25519_key(bytes.fromhex(key)) for key in log["witnesses"]):
-            raise ValueError("invalid manifest: a witness that is no key, or no quorum")
+        count, are_keys = len(log["witnesses"]), all(is_ed25519_key(bytes.fromhex(key)) for key in log["witnesses"])
+        require(are_keys and count < 2 * log["quorum"] <= 2 * count, "invalid manifest: a witness that is no key, or no quorum")
     for url in manifest.get("witnessUrls", []):
-        if not re.match(r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/|\Z)", url):
-            raise ValueError(f"invalid manifest: witness URL {url}")
+        require(re.match(r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/|\Z)", url), f"invalid manifest: witness URL {url}")
     chains = [item["chainId"] for item in manifest["contracts"]]
-    if len(set(chains)) != len(chains):
-        raise ValueError("invalid manifest: two contracts on one chain")
+    require(len(set(chains)) == len(chains), "invalid manifest: two contracts on one chain")
     return manifest
-
 
 def join_manifests(manifests: list[dict], chain_id: int | None) -> tuple[dict, dict]:
     """The anchors and the policy of several manifests. # evidence §11"""
@@ -101,23 +91,18 @@ def join_manifests(manifests: list[dict], chain_id: int | None) -> tuple[dict, d
         time["maximumEventDelayS"] = min(delay, time["maximumEventDelayS"])
     return anchors, policy
 
-
-def check_quote_policy(quote: Quote, policy: dict, step: str = "quote-policy") -> None:
+def check_quote_policy(quote: Quote, policy: dict) -> None:
     """evidence §7. SEAMATTRIBUTES are a part of `quote`."""
     accepted, allowed = policy["signer"], ANY_ATTRIBUTES
     for name, bit in (("allowMigratable", 29), ("allowTpa", 62), ("allowPerfmon", 63)):
         allowed |= accepted[name] << bit
-    if quote.attributes & ~allowed or not (accepted["allowSeptVe"] or quote.attributes & SEPT_VE_DISABLE):
-        raise Fault(step, None, f"TDATTRIBUTES {quote.attributes:#x}")
-    if quote.xfam & REQUIRED_XFAM != REQUIRED_XFAM or quote.xfam & ~ALLOWED_XFAM:
-        raise Fault(step, None, f"XFAM {quote.xfam:#x}")
-    if any(quote.service_td):
-        raise Fault(step, None, "a service TD is bound to the enclave")
-    if any(quote.trailing):
-        raise Fault(step, None, "bytes after the quote")
-    if quote.tcb_status not in accepted["statuses"] or quote.evaluation < accepted["minimumTcbEvaluationDataNumber"]:
-        raise Fault(step, None, f"TCB status {quote.tcb_status}, evaluation number {quote.evaluation}")
-
+    require(not quote.attributes & ~allowed, f"TDATTRIBUTES {quote.attributes:#x}")
+    require(accepted["allowSeptVe"] or quote.attributes & SEPT_VE_DISABLE, "SEPT_VE_DISABLE is clear")
+    require(quote.xfam & REQUIRED_XFAM == REQUIRED_XFAM and not quote.xfam & ~ALLOWED_XFAM, f"XFAM {quote.xfam:#x}")
+    require(not any(quote.service_td), "a service TD is bound to the enclave")
+    require(not any(quote.trailing), "bytes after the quote")
+    require(quote.tcb_status in accepted["statuses"], f"TCB status {quote.tcb_status}")
+    require(quote.evaluation >= accepted["minimumTcbEvaluationDataNumber"], f"TCB evaluation data number {quote.evaluation}")
 
 def check_platform(quote: Quote, anchors: dict) -> None:
     """evidence §11"""
@@ -126,7 +111,6 @@ def check_platform(quote: Quote, anchors: dict) -> None:
     names = [{name: value.hex()} for name, value in own.items() if value is not None]
     _check_listed("platform", listed, next((item for item in names if item in (listed or [])), None))
 
-
 def check_measurement(quote: Quote, anchors: dict, root_secret: str) -> None:
     """evidence §8 "Comparison". root_secret is signer.config.rootSecret."""
     step = "measurement"
@@ -134,64 +118,53 @@ def check_measurement(quote: Quote, anchors: dict, root_secret: str) -> None:
     if not measurements:
         raise Skip(step, "the reader lists no measurements")
     matching = [item for item in measurements if all(quote.registers[name].hex() == value for name, value in item.items())]
-    if not matching:
-        raise Fault(step, None, "no measurement matches")
+    require(matching, "no measurement matches")
     is_complete = any(item.keys() == REGISTERS.keys() for item in matching)
     is_dstack = root_secret == "dstack"
     has_events = APPLICATION_EVENTS <= events.keys()
     if not is_complete or is_dstack:
         for name, payloads in events.items():
             found = quote.events.get(name, [])
-            if not found or not set(found) <= set(payloads):
-                raise Fault(step, None, f"event {name} has other payloads")
+            require(found and set(found) <= set(payloads), f"event {name} has other payloads")
     # The events stand for RTMR3, so a measurement with them names the other seven.
     if not is_complete and not (has_events and any({*item, "rtmr3"} == REGISTERS.keys() for item in matching)):
         raise Skip(step, "the matching measurement names too few registers")
     if is_dstack and quote.mode != "mock" and not has_events:
         raise Skip(step, "the reader does not list the events of dstack")
 
-
 def check_config(config_hash: bytes, anchors: dict) -> None:
     _check_listed("config", anchors.get("configHashes"), config_hash.hex())
-
 
 def check_entropy_key(public_key: str, anchors: dict, mock_keys: list[str]) -> None:
     """evidence §10"""
     listed = anchors.get("entropyKeys") or [key for key in mock_keys if key == public_key]
     _check_listed("entropy-key", listed, public_key)
 
-
 def check_coordinator_policy(report: Report, anchors: dict, policy: dict) -> None:
     """evidence §9.6"""
-    step = "coordinator-policy"
-    accepted = policy["coordinator"]
-    if not report.policy & REQUIRED_POLICY or report.policy & ~(ANY_POLICY | MIGRATION_AGENT * accepted["allowMigrationAgent"]):
-        raise Fault(step, None, f"guest policy {report.policy:#x}")
-    if report.vmpl not in accepted["vmpls"] or report.signing_key not in accepted["signingKeys"]:
-        raise Fault(step, None, f"VMPL {report.vmpl}, signed by a {report.signing_key}")
+    step, accepted = "coordinator-policy", policy["coordinator"]
+    allowed = ANY_POLICY | (MIGRATION_AGENT if accepted["allowMigrationAgent"] else 0)
+    require(report.policy & REQUIRED_POLICY and not report.policy & ~allowed, f"guest policy {report.policy:#x}")
+    require(report.vmpl in accepted["vmpls"], f"VMPL {report.vmpl}")
+    require(report.signing_key in accepted["signingKeys"], f"signed by a {report.signing_key}")
     is_checked = report.version != 2 and report.platform_info & ALIAS_CHECK_COMPLETE
-    if not is_checked and not accepted["allowUncheckedAliases"]:
-        raise Fault(step, None, "the memory was not checked for aliases")
+    require(is_checked or accepted["allowUncheckedAliases"], "the memory was not checked for aliases")
     levels = anchors.get("coordinatorMinimumTcb")
     if levels is None:
         raise Skip(step, "the reader lists no patch levels")
-    if report.product not in levels:
-        raise Fault(step, None, f"the reader lists no patch levels for {report.product}")
+    require(report.product in levels, f"the reader lists no patch levels for {report.product}")
     for part, minimum in levels[report.product].items():
-        if any(report.tcbs[name].get(part, 0) < minimum for name in ("reported", "committed", "launch")):
-            raise Fault(step, None, f"patch level of {part} below {minimum}")
+        level = min(report.tcbs[name].get(part, 0) for name in ("reported", "committed", "launch"))
+        require(level >= minimum, f"patch level of {part}: {level}, below {minimum}")
     if not any(levels[report.product].values()):
         raise Skip(step, "the reader lists no patch level above 0")
-
 
 def check_coordinator_chip(report: Report, anchors: dict) -> None:
     """evidence §9.6"""
     listed = anchors.get("coordinatorChips")
-    if not listed and report.product == "Milan" and report.mode == "hardware":
-        raise Fault("coordinator-chip", None, "the keys of a Milan can be extracted: list the chip")
+    require(listed or report.product != "Milan" or report.mode != "hardware", "the keys of a Milan can be extracted: list the chip")
     # AMD does not certify the chip of a VLEK.
     _check_listed("coordinator-chip", listed, report.chip_id.hex() if report.signing_key == "VCEK" else None)
-
 
 def check_coordinator_measurement(report: Report, anchors: dict) -> None:
     """evidence §11"""
@@ -200,13 +173,10 @@ def check_coordinator_measurement(report: Report, anchors: dict) -> None:
         raise Skip(step, "the reader lists the measurement without HOST_DATA")
     _check_listed(step, listed, f"{measurement}:{report.host_data.hex()}")
 
-
 def check_coordinator_config(config_hash: bytes, anchors: dict) -> None:
     _check_listed("coordinator-config", anchors.get("coordinatorConfigHashes"), config_hash.hex())
-
 
 def _check_listed(step: str, listed: list | None, value) -> None:
     if not listed:
         raise Skip(step, "the reader lists none")
-    if value not in listed:
-        raise Fault(step, None, "not among the reader's")
+    require(value in listed, "not among the reader's")

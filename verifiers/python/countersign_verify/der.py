@@ -1,11 +1,13 @@
 """Strict DER (X.690). Malformed input raises ValueError. # evidence §3.1"""
 
-from datetime import datetime, timezone
+import re
 from functools import cached_property
+
+from .codec import parse_time
+from .faults import require
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID, ENUMERATED = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A
 UTF8_STRING, IA5_STRING, UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x0C, 0x16, 0x17, 0x18, 0x30, 0x31
-
 
 class Node:
     """One element: its tag, its content, and its whole encoding."""
@@ -13,9 +15,8 @@ class Node:
     def __init__(self, tag: int, value: bytes, raw: bytes):
         self.tag, self.value, self.raw = tag, value, raw
         if tag & 0x20:
-            _ = self.children  # checks all that is inside
-        elif tag in _FORMS and not _FORMS[tag](value):
-            raise ValueError(f"invalid DER: malformed value of tag {tag:#04x}")
+            _ = self.children  # checks everything inside
+        require(tag not in _FORMS or _FORMS[tag](value), f"invalid DER: malformed value of tag {tag:#04x}")
 
     @cached_property
     def children(self) -> list["Node"]:
@@ -27,21 +28,19 @@ class Node:
         return found
 
     def expect(self, tag: int, length: int | None = None) -> "Node":
-        if self.tag != tag or length is not None and len(self.value) != length:
-            raise ValueError(f"invalid DER: expected tag {tag:#04x}, got {self.tag:#04x} with {len(self.value)} bytes")
+        require(self.tag == tag, f"invalid DER: expected tag {tag:#04x}, got {self.tag:#04x}")
+        require(length in (None, len(self.value)), f"invalid DER: expected {length} bytes, got {len(self.value)}")
         return self
 
     def items(self, minimum: int = 0, maximum: int | None = None, tag: int = SEQUENCE) -> list["Node"]:
         """The members of a SEQUENCE, or of another constructed element."""
         members = self.expect(tag).children
-        if len(members) < minimum or maximum is not None and len(members) > maximum:
-            raise ValueError(f"invalid DER: {len(members)} members in a sequence")
+        require(len(members) >= minimum and (maximum is None or len(members) <= maximum), f"invalid DER: {len(members)} members in a sequence")
         return members
 
     def integer(self, maximum: int | None = None, tag: int = INTEGER) -> int:
         number = int.from_bytes(self.expect(tag).value, "big")
-        if maximum is not None and number > maximum:
-            raise ValueError(f"invalid DER: expected an integer up to {maximum}, got {number}")
+        require(maximum is None or number <= maximum, f"invalid DER: expected an integer up to {maximum}, got {number}")
         return number
 
     def oid(self) -> str:
@@ -56,8 +55,7 @@ class Node:
 
     def bits(self) -> bytes:
         """A BIT STRING without unused bits: a key or a signature."""
-        if self.expect(BIT_STRING).value[0]:
-            raise ValueError("invalid DER: unused bits")
+        require(not self.expect(BIT_STRING).value[0], "invalid DER: unused bits")
         return self.value[1:]
 
     def flags(self) -> set[int]:
@@ -70,13 +68,9 @@ class Node:
         text = self.value.decode("ascii", "replace")
         if self.tag == UTC_TIME:
             text = ("20" if text < "50" else "19") + text
-        elif self.tag != GENERALIZED_TIME:
-            raise ValueError("invalid DER: expected a time")
-        if len(text) != 15 or not (text[:14].isascii() and text[:14].isdigit()) or text[14] != "Z":
-            raise ValueError("invalid DER: malformed time")
-        moment = datetime(int(text[:4]), *(int(text[i:i + 2]) for i in range(4, 14, 2)), tzinfo=timezone.utc)
-        return int(moment.timestamp()) * 1000
-
+        match = re.fullmatch("([0-9]{4})([0-9]{2})([0-9]{2})([0-9]{2})([0-9]{2})([0-9]{2})Z", text)
+        require(match is not None and self.tag in (UTC_TIME, GENERALIZED_TIME), "invalid DER: malformed time")
+        return parse_time("{}-{}-{}T{}:{}:{}.000Z".format(*match.groups()))
 
 def parse(data: bytes) -> Node:
     """The one element that data consists of."""
@@ -84,42 +78,34 @@ def parse(data: bytes) -> Node:
         node = _read(data, 0)
     except RecursionError:
         raise ValueError("invalid DER: nested too deep") from None
-    if len(node.raw) != len(data):
-        raise ValueError("invalid DER: bytes after the element")
+    require(len(node.raw) == len(data), "invalid DER: bytes after the element")
     return node
-
 
 def _read(data: bytes, at: int) -> Node:
     header = data[at:at + 5]
-    if len(header) < 2:
-        raise ValueError("invalid DER: incomplete element")
+    require(len(header) >= 2, "invalid DER: incomplete element")
     tag, length, start = header[0], header[1], at + 2
     # One byte for the tag; of the universal types, exactly SEQUENCE and SET are constructed.
-    if tag & 0x1F == 0x1F or tag == 0 or tag < 0x40 and (tag & 0x20 != 0) != (tag & 0x1F in (0x10, 0x11)):
-        raise ValueError(f"invalid DER: tag {tag:#04x}")
+    is_constructed = tag & 0x20 != 0
+    is_expected = is_constructed == (tag & 0x1F in (0x10, 0x11)) if tag < 0x40 else True
+    require(tag & 0x1F != 0x1F and tag != 0 and is_expected, f"invalid DER: tag {tag:#04x}")
     if length >= 0x80:
         size = length & 0x7F
         digits = data[start:start + size]
         length, start = int.from_bytes(digits, "big"), start + size
-        if not 1 <= size <= 3 or len(digits) != size or digits[0] == 0 or length < 0x80:
-            raise ValueError("invalid DER: length not in its shortest form")
-    if start + length > len(data):
-        raise ValueError("invalid DER: incomplete element")
+        require(1 <= size <= 3 and len(digits) == size and digits[0] != 0 and length >= 0x80, "invalid DER: length not in its shortest form")
+    require(start + length <= len(data), "invalid DER: incomplete element")
     return Node(tag, data[start:start + length], data[at:start + length])
-
 
 def _is_integer(value: bytes) -> bool:
     return len(value) > 0 and value[0] < 0x80 and not (len(value) > 1 and value[0] == 0 and value[1] < 0x80)
 
-
 def _is_bit_string(value: bytes) -> bool:
     return 0 < len(value) and value[0] < 8 and (not value[-1] & (1 << value[0]) - 1 if len(value) > 1 else value[0] == 0)
-
 
 def _is_oid(value: bytes) -> bool:
     # A part that starts with 80 is longer than needed.
     return value != b"" and value[-1] < 0x80 and all(a >= 0x80 or b != 0x80 for a, b in zip(b"\0" + value, value))
-
 
 _FORMS = {
     BOOLEAN: lambda value: value in (b"\x00", b"\xff"), NULL: lambda value: not value,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .codec import unhex
-
+from .faults import require
 
 @dataclass(frozen=True)
 class Root:
@@ -12,7 +12,6 @@ class Root:
     mode: str  # "hardware" or "mock"
     sha256: bytes  # of the DER certificate
 
-
 HARDWARE = tuple(Root(vendor, name, "hardware", bytes.fromhex(digest)) for vendor, name, digest in (
     ("intel", "Intel SGX Root CA", "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3"),
     ("amd", "ARK-Milan", "69d063b45344d26a2e94e1f4210de49ef555308287d4c174445c95639a540bcd"),
@@ -20,10 +19,8 @@ HARDWARE = tuple(Root(vendor, name, "hardware", bytes.fromhex(digest)) for vendo
     ("amd", "ARK-Turin", "1f084161a44bb6d93778a904877d4819cafa5d05ef4193b2ded9dd9c73dd3f6a"),
 ))
 
-
 def parse_roots(items: list[dict]) -> tuple[Root, ...]:
     """The roots that a reader gives, such as those in golden/expected.json."""
     for item in items:
-        if item["vendor"] not in ("intel", "amd") or item["mode"] not in ("hardware", "mock"):
-            raise ValueError("invalid root: expected a vendor and a mode")
+        require(item["vendor"] in ("intel", "amd") and item["mode"] in ("hardware", "mock"), "invalid root: expected a vendor and a mode")
     return tuple(Root(item["vendor"], item["name"], item["mode"], unhex(item["certificateSha256"], 32)) for item in items)

@@ -5,14 +5,13 @@ import json
 import re
 
 from .codec import parse_time
-
+from .faults import require
 
 def load(text: str, **hooks):
     try:
         return json.loads(text, **hooks)
     except RecursionError:
         raise ValueError("invalid JSON: nested too deep") from None
-
 
 def read(value, form):
     if isinstance(form, list):
@@ -21,45 +20,37 @@ def read(value, form):
         return form(value)
     members = {}
     for name, item in form.items():
-        if name.rstrip("?") in _typed(value, dict):
-            members[name.rstrip("?")] = read(value[name.rstrip("?")], item)
-        elif not name.endswith("?"):
-            raise ValueError(f"invalid JSON: no member {name}")
+        key = name.rstrip("?")
+        require(key in _typed(value, dict) or key != name, f"invalid JSON: no member {name}")
+        if key in value:
+            members[key] = read(value[key], item)
     return members
 
-
 def _typed(value, kind: type):
-    if not isinstance(value, kind):
-        raise ValueError(f"invalid JSON: expected a value of type {kind.__name__}")
+    require(isinstance(value, kind), f"invalid JSON: expected a value of type {kind.__name__}")
     return value
-
 
 def text(value) -> str:
     return _typed(value, str)
-
 
 def time(value) -> int:
     """YYYY-MM-DDThh:mm:ssZ as milliseconds since 1970."""
     return parse_time(text(value).replace("Z", ".000Z"))
 
-
 def integer(maximum: int, minimum: int = 0):
     """An integer counts by its value: 3.0 is 3."""
     def convert(value) -> int:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not minimum <= value <= maximum or value != int(value):
-            raise ValueError(f"invalid JSON: expected an integer from {minimum} to {maximum}")
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        require(is_number and minimum <= value <= maximum and value == int(value), f"invalid JSON: expected {minimum} to {maximum}")
         return int(value)
     return convert
-
 
 def hexadecimal(length: int):
     """Bytes in upper or lower case."""
     def convert(value) -> bytes:
-        if not re.fullmatch(f"[0-9A-Fa-f]{{{2 * length}}}", text(value)):
-            raise ValueError(f"invalid JSON: expected {length} bytes of hex")
+        require(re.fullmatch(f"[0-9A-Fa-f]{{{2 * length}}}", text(value)), f"invalid JSON: expected {length} bytes of hex")
         return bytes.fromhex(value)
     return convert
-
 
 def some(form):
     """A list that is not empty."""

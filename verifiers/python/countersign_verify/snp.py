@@ -5,7 +5,7 @@ from collections import namedtuple
 from functools import lru_cache
 
 from . import der, x509
-from .faults import Fault
+from .faults import require
 from .roots import Root
 
 AMD_EXTENSIONS = "1.3.6.1.4.1.3704.1"
@@ -23,89 +23,64 @@ Report = namedtuple("Report", [
     "version", "policy", "vmpl", "signing_key", "platform_info", "report_data", "measurement", "host_data", "chip_id", "product",
     "tcbs", "certificates", "mode"])
 
-
 def check_report(report: bytes, certificates: list[bytes], at_ms: int, roots: tuple[Root, ...]) -> Report:
     """Step `coordinator-report`, without the comparison with the measurement in a receipt of version 1."""
-    try:
-        return _check_report(report, tuple(certificates), at_ms, tuple(roots))
-    except ValueError as error:
-        raise Fault("coordinator-report", None, str(error)) from None
-
+    return _check_report(report, tuple(certificates), at_ms, tuple(roots))
 
 def check_revocations(revocations: bytes, report: Report, at_ms: int) -> None:
     """Step `coordinator-revocation`. # evidence §9.7"""
-    try:
-        found = x509.parse_list(revocations)
-        if found.algorithm != "pss":
-            raise ValueError("revocation list with another signature algorithm")
-        x509.check_list(found, report.certificates[2], at_ms)
-        if any(item.serial in found.serials for item in report.certificates):
-            raise ValueError("revoked certificate of the coordinator")
-    except ValueError as error:
-        raise Fault("coordinator-revocation", None, str(error)) from None
-
+    found = x509.parse_list(revocations)
+    require(found.algorithm == "pss", "revocation list with another signature algorithm")
+    x509.check_list(found, report.certificates[2], at_ms)
+    require(not any(item.serial in found.serials for item in report.certificates), "revoked certificate of the coordinator")
 
 @lru_cache(256)
 def _check_report(data: bytes, encoded: tuple[bytes, ...], at: int, roots: tuple[Root, ...]) -> Report:
     # §9.1
-    if len(data) != 1184:
-        raise ValueError(f"invalid report: expected 1,184 bytes, got {len(data)}")
+    require(len(data) == 1184, f"invalid report: expected 1,184 bytes, got {len(data)}")
 
     def number(start: int, length: int) -> int:
         return int.from_bytes(data[start:start + length], "little")
 
     version, key_info = number(0x000, 4), number(0x048, 4)
-    if version not in (2, 3, 5) or number(0x034, 4) != 1:
-        raise ValueError("invalid report: another version or signature algorithm")
+    require(version in (2, 3, 5) and number(0x034, 4) == 1, "invalid report: another version or signature algorithm")
     kind = key_info >> 2 & 7
-    if kind > 1 or key_info >> 5:
-        raise ValueError("invalid report: another signing key")
+    require(kind <= 1 and not key_info >> 5, "invalid report: another signing key")
     zeros = [(0x04C, 4), (0x18B, 21), (0x1EB, 1), (0x1EF, 1), (0x208, 152), (0x2A0 + 48, 24), (0x2E8 + 48, 24), (0x330, 368)]
     zeros += [(0x188, 3)] if version == 2 else []
     zeros += [(0x1F8, 16)] if version != 5 else []
-    if any(number(start, length) for start, length in zeros):
-        raise ValueError("invalid report: reserved bytes that are not zero")
+    require(not any(number(start, length) for start, length in zeros), "invalid report: reserved bytes that are not zero")
 
     # §9.2
     chain = [x509.parse_certificate(item) for item in encoded]
-    if len(chain) != 3:
-        raise ValueError("invalid chain: expected EK, ASK and ARK")
+    require(len(chain) == 3, "invalid chain: expected EK, ASK and ARK")
     root = x509.check_chain(chain, at, roots, "amd")
     ek, ask, ark = chain
     product = (ark.common_name or "").removeprefix("ARK-")
-    if ark.common_name != f"ARK-{product}" or product not in TCB_PARTS:
-        raise ValueError(f"invalid chain: unknown product {ark.common_name}")
+    require(ark.common_name == f"ARK-{product}" and product in TCB_PARTS, f"invalid chain: unknown product {ark.common_name}")
     names = ("SEV-VLEK", f"SEV-VLEK-{product}") if kind else ("SEV-VCEK", f"SEV-{product}")
-    if (ek.common_name, ask.common_name) != names:
-        raise ValueError("invalid chain: certificates of another key or product")
-    if ek.key.kind != "P-384" or ek.is_authority or (ek.algorithm, ask.algorithm) != ("pss", "pss"):
-        raise ValueError("invalid chain: another type of key or signature")
-    if not x509.is_signed(ek.key, number(0x2A0, 48), number(0x2E8, 48), data[:0x2A0]):
-        raise ValueError("invalid signature: report")
+    require((ek.common_name, ask.common_name) == names, "invalid chain: certificates of another key or product")
+    require(ek.key.kind == "P-384" and not ek.is_authority, "invalid chain: EK with another key, or an authority")
+    require((ek.algorithm, ask.algorithm) == ("pss", "pss"), "invalid chain: another signature algorithm")
+    require(x509.is_signed(ek.key, number(0x2A0, 48), number(0x2E8, 48), data[:0x2A0]), "invalid signature: report")
 
     parts = TCB_PARTS[product]
     tcbs = {name: _parse_tcb(data[start:start + 8], parts) for name, start in
             (("current", 0x038), ("reported", 0x180), ("committed", 0x1E0), ("launch", 0x1F0))}
-    if tcbs["reported"] != _levels(ek, product):  # §9.4
-        raise ValueError("certificate of another TCB")
+    require(tcbs["reported"] == _levels(ek, product), "certificate of another TCB")  # §9.4
     chip_id = data[0x1A0:0x1E0]
-    if kind == 0 and _hardware_id(ek, product).ljust(64, b"\0") != chip_id:  # §9.5
-        raise ValueError("certificate of another chip")
-    if version > 2 and _product_of(number(0x188, 1), number(0x189, 1)) != product:
-        raise ValueError("processor of another product")
+    require(kind != 0 or _hardware_id(ek, product).ljust(64, b"\0") == chip_id, "certificate of another chip")  # §9.5
+    require(version <= 2 or _product_of(number(0x188, 1), number(0x189, 1)) == product, "processor of another product")
     return Report(
         version=version, policy=number(0x008, 8), vmpl=number(0x030, 4), signing_key="VLEK" if kind else "VCEK",
         platform_info=number(0x040, 8), report_data=data[0x050:0x090], measurement=data[0x090:0x0C0],
         host_data=data[0x0C0:0x0E0], chip_id=chip_id, product=product, tcbs=tcbs, certificates=tuple(chain), mode=root.mode,
     )
 
-
 def _parse_tcb(value: bytes, parts: tuple) -> dict[str, int]:
     """evidence §9.4"""
-    if any(level and part is None for part, level in zip(parts, value)):
-        raise ValueError("invalid report: a reserved byte of a TCB is not zero")
+    require(not any(level and part is None for part, level in zip(parts, value)), "invalid report: a reserved byte of a TCB is not zero")
     return {part: level for part, level in zip(parts, value) if part}
-
 
 def _product_of(family: int, model: int) -> str | None:
     """evidence §9.5"""
@@ -113,31 +88,24 @@ def _product_of(family: int, model: int) -> str | None:
         return "Milan" if model < 0x10 else "Genoa"
     return "Turin" if family == 0x1A else None
 
-
 def _levels(ek: x509.Certificate, product: str) -> dict[str, int]:
     """The patch levels in the EK, after a check of its product. # evidence §9.3"""
     name = der.parse(_extension(ek, "2")).expect(der.IA5_STRING).value.decode("ascii")
     match = re.fullmatch("(Milan|Genoa|Siena|Bergamo|Turin)(-[0-9A-Za-z]+)?", name)
-    if match is None or {"Siena": "Genoa", "Bergamo": "Genoa"}.get(match[1], match[1]) != product:
-        raise ValueError("invalid chain: EK of another product")
+    require(match is not None and {"Siena": "Genoa", "Bergamo": "Genoa"}.get(match[1], match[1]) == product, "invalid chain: EK of another product")
     unused = ["3.4", "3.5", "3.6", "3.7"] + ([] if product == "Turin" else ["3.9"])
-    if any(der.parse(_extension(ek, kind, b"\x02\x01\x00")).integer() for kind in unused):
-        raise ValueError("invalid chain: a reserved patch level")
+    require(not any(der.parse(_extension(ek, kind, b"\x02\x01\x00")).integer() for kind in unused), "invalid chain: a reserved patch level")
     return {part: der.parse(_extension(ek, LEVELS[part])).integer(255) for part in TCB_PARTS[product] if part}
-
 
 def _hardware_id(ek: x509.Certificate, product: str) -> bytes:
     """evidence §9.3"""
     value, lengths = _extension(ek, "4"), (64, 8) if product == "Turin" else (64,)
     if len(value) not in lengths:
         value = der.parse(value).expect(der.OCTET_STRING).value
-    if len(value) not in lengths:
-        raise ValueError("invalid chain: HWID of another length")
+    require(len(value) in lengths, "invalid chain: HWID of another length")
     return value
-
 
 def _extension(ek: x509.Certificate, kind: str, default: bytes | None = None) -> bytes:
     value = ek.extensions.get(f"{AMD_EXTENSIONS}.{kind}", default)
-    if value is None:
-        raise ValueError(f"invalid chain: EK without extension {kind}")
+    require(value is not None, f"invalid chain: EK without extension {kind}")
     return value

@@ -3,6 +3,7 @@
 from collections import namedtuple
 from functools import lru_cache
 
+from .faults import require
 from .shape import hexadecimal, integer, load, read, some, text, time
 
 STATUSES = (
@@ -27,7 +28,6 @@ _QE_IDENTITY = {
 }
 Level = namedtuple("Level", "sgx pce_svn tdx status")
 
-
 @lru_cache(64)
 def parse_tcb_info(source: str) -> dict:
     """The members, with a list of Level as `levels` in descending order."""
@@ -36,23 +36,18 @@ def parse_tcb_info(source: str) -> dict:
     for item in info["tcbLevels"]:
         tcb = item["tcb"]
         sgx, tdx = (tuple(part["svn"] for part in tcb[name]) for name in ("sgxtcbcomponents", "tdxtcbcomponents"))
-        if len(sgx) != 16 or len(tdx) != 16:
-            raise ValueError("invalid TCB info: expected 16 components")
+        require(len(sgx) == 16 and len(tdx) == 16, "invalid TCB info: expected 16 components")
         levels.append(Level(sgx, tcb["pcesvn"], tdx, item["tcbStatus"]))
     levels.sort(reverse=True)
     # evidence §6.4: no two levels are equal.
-    if info["id"] != "TDX" or any(a[:3] == b[:3] for a, b in zip(levels, levels[1:])):
-        raise ValueError("invalid TCB info: another id, or two equal levels")
+    require(info["id"] == "TDX" and not any(a[:3] == b[:3] for a, b in zip(levels, levels[1:])), "invalid TCB info: another id, or two equal levels")
     return {**info, "levels": levels}
-
 
 @lru_cache(64)
 def parse_qe_identity(source: str) -> dict:
     identity = read(load(source), _QE_IDENTITY)
-    if identity["id"] != "TD_QE":
-        raise ValueError("invalid QE identity: another id")
+    require(identity["id"] == "TD_QE", "invalid QE identity: another id")
     return identity
-
 
 def find_module(info: dict, version: int) -> dict:
     """The module of a version; version 0 is TDX 1.0. # evidence §6.3"""
@@ -63,14 +58,12 @@ def find_module(info: dict, version: int) -> dict:
             return module
     raise ValueError("TCB info without the version of this TDX module")
 
-
 def find_status(item: dict, svn: int) -> str:
     """The status of the first SVN level, in Intel's order, that is at most svn. # evidence §6.4"""
     for level in item["tcbLevels"]:
         if level["tcb"]["isvsvn"] <= svn:
             return level["tcbStatus"]
     raise ValueError("no TCB level for this module or quoting enclave")
-
 
 def evaluate_tcb(info: dict, qe_status: str, pck_svns: tuple[int, ...], pce_svn: int, svns: bytes, svns_now: bytes | None) -> str:
     """The TCB status. svns is TEE_TCB_SVN, svns_now TEE_TCB_SVN_2. # evidence §6.4"""
@@ -82,16 +75,15 @@ def evaluate_tcb(info: dict, qe_status: str, pck_svns: tuple[int, ...], pce_svn:
 
     on_sgx = [level for level in info["levels"] if fits(level.sgx, pck_svns) and level.pce_svn <= pce_svn]
     on_tdx = [level for level in on_sgx if fits(level.tdx[start:], svns[start:])]
-    if not on_tdx:
-        raise ValueError("no TCB level for this platform")
+    require(on_tdx, "no TCB level for this platform")
     sgx, status = on_sgx[0].status, on_tdx[0].status
     module_status = find_status(find_module(info, version), svns[0]) if version else "UpToDate"
     if qe_status in ("ConfigurationNeeded", "OutOfDateConfigurationNeeded"):
         qe_status = "OutOfDate"
     parts = {module_status, qe_status}
     # The platform, module and QE must not be Revoked; an SGX level that is Revoked only prevents a relaunch.
-    if sgx not in STATUSES or status not in STATUSES[:-1] or parts - {"UpToDate", "OutOfDate"}:
-        raise ValueError(f"TCB status: {status}, module {module_status}, QE {qe_status}")
+    is_accepted = sgx in STATUSES and status in STATUSES[:-1] and parts <= {"UpToDate", "OutOfDate"}
+    require(is_accepted, f"TCB status: {status}, module {module_status}, QE {qe_status}")
 
     if "OutOfDate" in parts:
         status = "OutOfDateConfigurationNeeded" if "Configuration" in status else "OutOfDate"
@@ -100,7 +92,6 @@ def evaluate_tcb(info: dict, qe_status: str, pck_svns: tuple[int, ...], pce_svn:
         needs_configuration = "Configuration" in sgx or "Configuration" in status
         status = "TDRelaunchAdvisedConfigurationNeeded" if needs_configuration else "TDRelaunchAdvised"
     return status
-
 
 def _is_current(info: dict, svns: bytes) -> bool:
     """Whether the module that is loaded now is current. # evidence §6.4 "Relaunch" """

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 from . import der
 from .codec import sha256
+from .faults import require
 from .roots import Root
 
 MAX_CERTIFICATE, MAX_LIST = 16_384, 4_194_304  # evidence §3.1
@@ -36,7 +37,6 @@ _ORDERS = {
 COMMON_NAME, KEY_USAGE, BASIC_CONSTRAINTS = "2.5.4.3", "2.5.29.15", "2.5.29.19"
 DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN = 0, 5, 6  # RFC 5280 §4.2.1.3
 
-
 # kind is "P-256", "P-384" or "RSA"; data is the point, or the DER of modulus and exponent.
 Key = namedtuple("Key", "kind data")
 # `signed` are the bytes that the signature covers; names and key_info are the bytes of their fields.
@@ -45,24 +45,19 @@ Certificate = namedtuple("Certificate", [
     "key_info", "key", "is_authority", "path_length", "usage", "extensions"])
 RevocationList = namedtuple("RevocationList", "signed algorithm signature issuer this_update next_update serials")
 
-
 @lru_cache(512)
 def parse_certificate(data: bytes) -> Certificate:
     """evidence §3.3"""
-    if len(data) > MAX_CERTIFICATE:
-        raise ValueError("invalid certificate: more than 16,384 bytes")
+    require(len(data) <= MAX_CERTIFICATE, "invalid certificate: more than 16,384 bytes")
     body, algorithm, signature = _signed(data)
     members = body.items(7)
-    if members[0].items(1, 1, 0xA0)[0].integer() != 2:
-        raise ValueError("invalid certificate: expected version 3")
+    require(members[0].items(1, 1, 0xA0)[0].integer() == 2, "invalid certificate: expected version 3")
     serial, inner, issuer, validity, subject, key_info = members[1:7]
-    if inner.raw != algorithm:
-        raise ValueError("invalid certificate: two signature algorithms")
+    require(inner.raw == algorithm, "invalid certificate: two signature algorithms")
     # No unique identifiers: only extensions may follow.
     rest = members[7:]
     extensions = _extensions(rest[0].items(1, 1, 0xA3)[0]) if rest else {}
-    if len(rest) > 1:
-        raise ValueError("invalid certificate: members after the extensions")
+    require(len(rest) <= 1, "invalid certificate: members after the extensions")
     is_authority, path_length = _constraints(extensions)
     not_before, not_after = (item.time() for item in validity.items(2, 2))
     _common_name(issuer)
@@ -75,16 +70,13 @@ def parse_certificate(data: bytes) -> Certificate:
         extensions=extensions,
     )
 
-
 @lru_cache(64)
 def parse_list(data: bytes) -> RevocationList:
     """evidence §3.5"""
-    if len(data) > MAX_LIST:
-        raise ValueError("invalid revocation list: more than 4,194,304 bytes")
+    require(len(data) <= MAX_LIST, "invalid revocation list: more than 4,194,304 bytes")
     body, algorithm, signature = _signed(data)
     members = body.items(5, 7)
-    if members[0].integer() != 1 or members[1].raw != algorithm:
-        raise ValueError("invalid revocation list: expected version 2, and one algorithm")
+    require(members[0].integer() == 1 and members[1].raw == algorithm, "invalid revocation list: expected version 2, and one algorithm")
     _common_name(members[2])
     rest, serials = members[5:], set()
     if rest and rest[0].tag == der.SEQUENCE:
@@ -96,24 +88,19 @@ def parse_list(data: bytes) -> RevocationList:
                 _extensions(parts[2], ())
     if rest:
         _extensions(rest[0].items(1, 1, 0xA0)[0], ())
-    if len(rest) > 1:
-        raise ValueError("invalid revocation list: members after the extensions")
+    require(len(rest) <= 1, "invalid revocation list: members after the extensions")
     return RevocationList(
         signed=body.raw, algorithm=ALGORITHMS[algorithm], signature=signature, issuer=members[2].raw,
         this_update=members[3].time(), next_update=members[4].time(), serials=frozenset(serials),
     )
 
-
 def _signed(data: bytes) -> tuple[der.Node, bytes, bytes]:
     body, algorithm, signature = der.parse(data).items(3, 3)
-    if algorithm.raw not in ALGORITHMS:
-        raise ValueError("invalid certificate or list: unknown signature algorithm")
+    require(algorithm.raw in ALGORITHMS, "invalid certificate or list: unknown signature algorithm")
     return body, algorithm.raw, signature.bits()
-
 
 def _serial(node: der.Node) -> int:
     return node.integer(maximum=2**160 - 1)
-
 
 def _common_name(name: der.Node) -> str | None:
     found = []
@@ -122,10 +109,8 @@ def _common_name(name: der.Node) -> str | None:
             kind, value = pair.items(2, 2)
             if kind.oid() == COMMON_NAME:
                 found.append(value.value.decode("utf-8" if value.tag == der.UTF8_STRING else "ascii"))
-    if len(found) > 1:
-        raise ValueError("invalid name: two common names")
+    require(len(found) <= 1, "invalid name: two common names")
     return found[0] if found else None
-
 
 def _extensions(node: der.Node, understood=(KEY_USAGE, BASIC_CONSTRAINTS)) -> dict[str, bytes]:
     found = {}
@@ -133,11 +118,10 @@ def _extensions(node: der.Node, understood=(KEY_USAGE, BASIC_CONSTRAINTS)) -> di
         kind, *critical, value = item.items(2, 3)
         # `critical` has the default FALSE, so DER leaves it out. # evidence §3.1
         is_critical = bool(critical) and critical[0].expect(der.BOOLEAN).value == b"\xff"
-        if kind.oid() in found or critical and not is_critical or is_critical and kind.oid() not in understood:
-            raise ValueError(f"invalid extension {kind.oid()}: twice, an encoded default, or critical and unknown")
+        require(kind.oid() not in found and is_critical == bool(critical), f"invalid extension {kind.oid()}: twice, or an encoded default")
+        require(not is_critical or kind.oid() in understood, f"unknown critical extension {kind.oid()}")
         found[kind.oid()] = value.expect(der.OCTET_STRING).value
     return found
-
 
 def _constraints(extensions: dict[str, bytes]) -> tuple[bool, int | None]:
     """RFC 5280 §4.2.1.9"""
@@ -145,22 +129,18 @@ def _constraints(extensions: dict[str, bytes]) -> tuple[bool, int | None]:
         return False, None
     members = list(der.parse(extensions[BASIC_CONSTRAINTS]).items(0, 2))
     is_authority = bool(members) and members[0].tag == der.BOOLEAN
-    if is_authority and members.pop(0).value != b"\xff":
-        raise ValueError("invalid basic constraints: an encoded default")
+    if is_authority:
+        require(members.pop(0).value == b"\xff", "invalid basic constraints: an encoded default")
     path_length = members.pop(0).integer() if members else None
-    if members:
-        raise ValueError("invalid basic constraints")
+    require(not members, "invalid basic constraints")
     return is_authority, path_length
-
 
 def _key(info: der.Node) -> Key:
     algorithm, bits = info.items(2, 2)
-    if algorithm.raw not in _KEYS:
-        raise ValueError("invalid public key: unknown algorithm")
+    require(algorithm.raw in _KEYS, "invalid public key: unknown algorithm")
     key = Key(_KEYS[algorithm.raw], bits.bits())
     load_key(key)
     return key
-
 
 @lru_cache(512)
 def load_key(key: Key):
@@ -169,10 +149,8 @@ def load_key(key: Key):
         modulus, exponent = (item.integer() for item in der.parse(key.data).items(2, 2))
         return rsa.RSAPublicNumbers(exponent, modulus).public_key()
     curve, size, _ = _CURVES[key.kind]
-    if len(key.data) != 1 + 2 * size or key.data[0] != 4:
-        raise ValueError("invalid public key: expected an uncompressed point")
+    require(len(key.data) == 1 + 2 * size and key.data[0] == 4, "invalid public key: expected an uncompressed point")
     return ec.EllipticCurvePublicKey.from_encoded_point(curve(), key.data)
-
 
 @lru_cache(4096)
 def is_signed(key: Key, r: int, s: int, data: bytes) -> bool:
@@ -185,7 +163,6 @@ def is_signed(key: Key, r: int, s: int, data: bytes) -> bool:
     except InvalidSignature:
         return False
 
-
 @lru_cache(512)
 def _is_pss_signed(key: Key, signature: bytes, data: bytes) -> bool:
     try:
@@ -195,63 +172,48 @@ def _is_pss_signed(key: Key, signature: bytes, data: bytes) -> bool:
     except (InvalidSignature, UnsupportedAlgorithm, ValueError):
         return False
 
-
 def check_signature(item: Certificate | RevocationList, key: Key) -> None:
     if item.algorithm == "pss":
         is_valid = key.kind == "RSA" and _is_pss_signed(key, item.signature, item.signed)
     else:
         r, s = (part.integer() for part in der.parse(item.signature).items(2, 2))
         is_valid = key.kind == "P-256" and is_signed(key, r, s, item.signed)
-    if not is_valid:
-        raise ValueError("invalid signature of a certificate or list")
-
+    require(is_valid, "invalid signature of a certificate or list")
 
 def check_chain(chain: list[Certificate], at: int, roots: tuple[Root, ...], vendor: str) -> Root:
     """The trusted root that the chain ends in, leaf first. # evidence §3.4"""
     for index, item in enumerate(chain):
-        if not item.not_before <= at <= item.not_after:
-            raise ValueError(f"certificate not valid at this time: {item.common_name}")
+        require(item.not_before <= at <= item.not_after, f"certificate not valid at this time: {item.common_name}")
         if index + 1 == len(chain):
             break
         issuer = chain[index + 1]
-        if item.issuer != issuer.subject:
-            raise ValueError(f"certificate of another issuer: {item.common_name}")
-        if not issuer.is_authority or KEY_CERT_SIGN not in issuer.usage:
-            raise ValueError(f"certificate is no authority: {issuer.common_name}")
-        if issuer.path_length is not None and index > issuer.path_length:
-            raise ValueError(f"certificate chain longer than allowed: {issuer.common_name}")
+        require(item.issuer == issuer.subject, f"certificate of another issuer: {item.common_name}")
+        require(issuer.is_authority and KEY_CERT_SIGN in issuer.usage, f"certificate is no authority: {issuer.common_name}")
+        require(issuer.path_length is None or index <= issuer.path_length, f"certificate chain longer than allowed: {issuer.common_name}")
         check_signature(item, issuer.key)
     for root in roots:
         if root.vendor == vendor and root.sha256 == sha256(chain[-1].raw):
             return root
     raise ValueError(f"certificate chain without a trusted root: {chain[-1].common_name}")
 
-
 def check_list(item: RevocationList, authority: Certificate, at: int) -> None:
     """evidence §3.5"""
-    if not item.this_update <= at <= item.next_update:
-        raise ValueError("revocation list not valid at this time")
-    if item.issuer != authority.subject or CRL_SIGN not in authority.usage:
-        raise ValueError("revocation list of another issuer")
+    require(item.this_update <= at <= item.next_update, "revocation list not valid at this time")
+    require(item.issuer == authority.subject and CRL_SIGN in authority.usage, "revocation list of another issuer")
     check_signature(item, authority.key)
 
-
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\n((?:[A-Za-z0-9+/]{64}\n)*[A-Za-z0-9+/=]{1,64})\n-----END CERTIFICATE-----(?:\n|\Z)")
-
 
 def parse_pem(data: bytes) -> list[Certificate]:
     """A chain in its one spelling. # evidence §3.2"""
     found, at = [], 0
     while at < len(data):
         match = _PEM.match(data, at)
-        if match is None:
-            raise ValueError("invalid PEM")
+        require(match is not None, "invalid PEM")
         text = match[1].replace(b"\n", b"")
         certificate = base64.b64decode(text, validate=True)
-        if base64.b64encode(certificate) != text:
-            raise ValueError("invalid PEM: base64 not canonical")
+        require(base64.b64encode(certificate) == text, "invalid PEM: base64 not canonical")
         found.append(parse_certificate(certificate))
         at = match.end()
-    if not found:
-        raise ValueError("invalid PEM: no certificate")
+    require(found, "invalid PEM: no certificate")
     return found
