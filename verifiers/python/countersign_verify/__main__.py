@@ -8,6 +8,7 @@ from pathlib import Path
 from . import chain, lines
 from .anchors import join_manifests, parse_manifest
 from .codec import find_roles, parse_car, sha256
+from .faults import require
 from .reader import Reader
 from .verify import verify
 
@@ -19,11 +20,9 @@ VERDICTS = {
 }
 SIGNS = {"pass": "✓", "fail": "✗", "skip": "–"}
 
-
 class Arguments(argparse.ArgumentParser):
     def error(self, message: str):
         raise ValueError(f"{message} (see --help)")
-
 
 def parse_arguments() -> argparse.Namespace:
     parser = Arguments(
@@ -41,7 +40,6 @@ def parse_arguments() -> argparse.Namespace:
         parser.error("missing a receipt")
     return arguments
 
-
 def read_receipt(path: Path) -> tuple[bytes, dict[str, bytes]]:
     """The receipt and its blocks: by CID, or a file with the name of the role."""
     if path.is_dir():
@@ -49,12 +47,10 @@ def read_receipt(path: Path) -> tuple[bytes, dict[str, bytes]]:
     data = path.read_bytes()
     if data[:1] != b"{":
         return parse_car(data)
-    if b'"countersign-attestation/' not in data:
-        raise ValueError(f"{path} is no receipt: expected a CAR file, or JSON with a version of countersign-attestation")
+    require(b'"countersign-attestation/' in data, f"{path} is no receipt: expected a CAR file, or JSON with a version of countersign-attestation")
     files = {item.stem: item.read_bytes() for item in path.parent.iterdir() if item.is_file() and item.stat().st_size <= 8_388_608}
     named = {role: files[role] for role in ("release", "batch", "coordinator", "collateral", "policy") if role in files}
     return data, named | find_roles(data, {sha256(block): block for block in files.values()})[0]
-
 
 def main() -> int:
     arguments = parse_arguments()
@@ -77,7 +73,6 @@ def main() -> int:
             print(f"{SIGNS[result]} {name:<24}{steps.messages.get(name, '')}".rstrip())
         print(f"\n{title} ({verdict})")
     return code
-
 
 if __name__ == "__main__":
     try:

@@ -7,31 +7,24 @@ from .codec import sha256
 Q = 0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB
 R = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 
-
 # Fields: numbers of Fq² are pairs (a, b) for a + b·u with u² = −1.
-
 
 def mul2(a, b):
     return (a[0] * b[0] - a[1] * b[1]) % Q, (a[0] * b[1] + a[1] * b[0]) % Q
 
-
 def sub2(a, b):
     return (a[0] - b[0]) % Q, (a[1] - b[1]) % Q
 
-
 def add2(a, b):
     return (a[0] + b[0]) % Q, (a[1] + b[1]) % Q
-
 
 def inv2(a):
     norm = pow(a[0] * a[0] + a[1] * a[1], -1, Q)
     return a[0] * norm % Q, -a[1] * norm % Q
 
-
 def sqrt1(a: int) -> int | None:
     root = pow(a, (Q + 1) // 4, Q)
     return root if root * root % Q == a % Q else None
-
 
 def sqrt2(a):
     if a[1] == 0:
@@ -46,9 +39,7 @@ def sqrt2(a):
         x = sqrt1((a[0] - norm) * half % Q)
     return x, a[1] * half * pow(x, -1, Q) % Q
 
-
 # G2: y² = x³ + 4(1 + u), in affine coordinates; None is the point at infinity.
-
 
 def add_g2(p, q):
     if p is None or q is None:
@@ -63,7 +54,6 @@ def add_g2(p, q):
     x = sub2(sub2(mul2(slope, slope), p[0]), q[0])
     return x, sub2(mul2(slope, sub2(p[0], x)), p[1])
 
-
 def multiply_g2(p, k: int):
     total = None
     for bit in bin(k)[2:]:
@@ -71,7 +61,6 @@ def multiply_g2(p, k: int):
         if bit == "1":
             total = add_g2(total, p)
     return total
-
 
 @lru_cache(256)
 def decode_g2(data: bytes):
@@ -89,10 +78,8 @@ def decode_g2(data: bytes):
         y = (-y[0] % Q, -y[1] % Q)
     return (x, y) if multiply_g2((x, y), R) is None else None
 
-
 def is_g2_key(key: bytes) -> bool:
     return decode_g2(key) is not None
-
 
 @lru_cache(256)
 def decode_g1(data: bytes):
@@ -103,7 +90,6 @@ def decode_g1(data: bytes):
         return None
     y = y if (y > (Q - 1) // 2) == bool(data[0] & 0x20) else Q - y
     return ((x, 0), (y, 0)) if multiply_g2(((x, 0), (y, 0)), R) is None else None
-
 
 # Hashing to G1: RFC 9380 §8.8.1, BLS12381G1_XMD:SHA-256_SSWU_RO_
 
@@ -122,7 +108,6 @@ KERNEL = (
 SCALE = 0x17A3E1BDA8A2D1A38A19241A0EA1E2F25B552D6197903F96BAE690EF6BE6B1381BE22E8A72A9745CD7A1FFFFFFFFB26D
 COFACTOR = 0xD201000000010001
 
-
 def _field_elements(message: bytes) -> list[int]:
     """RFC 9380 §5.2 and §5.3.1: two numbers"""
     domain = DOMAIN + bytes([len(DOMAIN)])
@@ -131,7 +116,6 @@ def _field_elements(message: bytes) -> list[int]:
     for index in range(2, 5):
         blocks.append(sha256(bytes(a ^ b for a, b in zip(first, blocks[-1])) + bytes([index]) + domain))
     return [int.from_bytes(b"".join(blocks)[at:at + 64], "big") % Q for at in (0, 64)]
-
 
 def _map_to_curve(u: int):
     """RFC 9380 §6.6.2 with Z = 11, then the isogeny by Kohel's formulas"""
@@ -153,11 +137,9 @@ def _map_to_curve(u: int):
     image, slope = 11 * x + 2 * KERNEL[4] - f2 * s - f4 * s1, 11 - 12 * x * s - 3 * f2 * s1 - f4 * s2
     return (SCALE**2 * image % Q, 0), (SCALE**3 * y * slope % Q, 0)
 
-
 def hash_to_g1(message: bytes):
     first, second = map(_map_to_curve, _field_elements(message))
     return multiply_g2(add_g2(first, second), COFACTOR)
-
 
 # The pairing: numbers of Fq¹² are polynomials in w with w¹² = 2w⁶ − 2, and u = w⁶ − 1.
 
@@ -166,7 +148,6 @@ G2 = decode_g2(bytes.fromhex(
     "93e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d042b7e"
     "024aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8c121bdb8"
 ))
-
 
 def _mul12(a: list[int], b: list[int]) -> list[int]:
     product = [0] * 23
@@ -179,7 +160,6 @@ def _mul12(a: list[int], b: list[int]) -> list[int]:
         product[i - 12] -= 2 * product[i]
     return [value % Q for value in product[:12]]
 
-
 def _line(t, slope, p) -> list[int]:
     """The line through t, at p, times w³: the final power removes factors of a smaller field."""
     constant, square = sub2(mul2(slope, t[0]), t[1]), mul2((-slope[0], -slope[1]), p[0])
@@ -187,7 +167,6 @@ def _line(t, slope, p) -> list[int]:
     for at, (a, b) in ((0, constant), (2, square), (3, p[1])):
         value[at], value[at + 6] = value[at] + a - b, b
     return value
-
 
 def _miller(q, p) -> list[int]:
     f, t = [1] + [0] * 11, q
@@ -199,7 +178,6 @@ def _miller(q, p) -> list[int]:
             slope = mul2(sub2(q[1], t[1]), inv2(sub2(q[0], t[0])))
             f, t = _mul12(f, _line(t, slope, p)), add_g2(t, q)
     return f
-
 
 @lru_cache(4096)
 def verify(key: bytes, signature: bytes, message: bytes) -> bool:

@@ -5,29 +5,25 @@ import urllib.request
 from datetime import datetime, timezone
 
 from .codec import parse_time, un0x
-from .faults import Fault, Skip
+from .faults import Skip, require
 
 TOPIC = "0x1a85ecbef58dd9f2ba6c675cd83d16bb690e0c547fc5aea56486a4ba6c253601"
 MAX_LOGS = 16  # receipt-v1 §3
 
-
 def topics_of(wallet: str, second: str) -> list[str]:
     return [TOPIC, "0x" + "00" * 12 + wallet[2:], second]
-
 
 def parse_cid_of_event(data: bytes) -> str:
     """The CID in an event's data; ValueError if it is malformed."""
     length = int.from_bytes(data[32:64], "big")
     text, padding = data[64:64 + length], data[64 + length:]
-    if len(data) % 32 or int.from_bytes(data[:32], "big") != 32 or not 1 <= length <= 256 or len(text) != length or len(padding) > 31 or any(padding):
-        raise ValueError("malformed event")
-    if not all(0x21 <= byte <= 0x7E for byte in text):
-        raise ValueError("malformed event: its CID isn't printable ASCII")
+    require(len(data) % 32 == 0 and int.from_bytes(data[:32], "big") == 32 and 1 <= length <= 256, "malformed event")
+    require(len(text) == length and len(padding) < 32 and not any(padding), "malformed event")
+    require(all(0x21 <= byte <= 0x7E for byte in text), "malformed event: its CID isn't printable ASCII")
     return text.decode()
 
-
 def find_event(chain: dict | None, contract: str | None, wallet: str, second: str, cid: str, is_due: bool) -> int | None:
-    """Step event: the time of the earliest event with this CID. # receipt-v1 §3 "event" """
+    """Step event: the time of the earliest event with this CID, or None if there is no event and none is due. # receipt-v1 §3 "event" """
     if chain is None or contract is None:
         raise Skip("event", "no chain or no contract is given")
     events = chain.get("events")
@@ -45,21 +41,15 @@ def find_event(chain: dict | None, contract: str | None, wallet: str, second: st
             times.append(parse_time(event["blockTime"]))
         else:
             others += 1
-    if times:
-        return min(times)
-    if others or is_due:
-        raise Fault("event", None, "only events of other CIDs" if others else "no event")
-    raise Skip("event", "no event, and none is due yet")
-
+    require(times or not others and not is_due, "only events of other CIDs" if others else "no event")
+    return min(times, default=None)
 
 def find_contract(url: str, contracts: list[dict]) -> dict:
     """The manifests' contract on the node's chain; the last counts. # evidence §11"""
     chain_id = int(_call(url, "eth_chainId", []), 16)
     found = [item for item in contracts if item["chainId"] == chain_id]
-    if not found:
-        raise ValueError(f"no contract on chain {chain_id} in a manifest")
+    require(found, f"no contract on chain {chain_id} in a manifest")
     return found[-1]
-
 
 def fetch(url: str, contract: dict, wallet: str, second: str, transaction: str | None) -> dict:
     """Events and the state of the transaction, in the form of the line protocol. A node that fails gives no events."""
@@ -74,17 +64,14 @@ def fetch(url: str, contract: dict, wallet: str, second: str, transaction: str |
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {"events": None}
 
-
 def _block_time(url: str, number: str) -> str:
     seconds = int(_call(url, "eth_getBlockByNumber", [number, False])["timestamp"], 16)
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-
 
 def _call(url: str, method: str, params: list):
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     request = urllib.request.Request(url, body, {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as response:
         answer = json.loads(response.read(1 << 24))
-    if "error" in answer:
-        raise ValueError(f"{method} failed: {answer['error']}")
+    require("error" not in answer, f"{method} failed: {answer.get('error')}")
     return answer["result"]

@@ -8,51 +8,41 @@ import re
 from datetime import datetime, timezone
 from functools import lru_cache
 
+from .faults import require
+
 MAX_SAFE = 2**53 - 1
 MAX_BLOCK = 262_144  # receipt-v2 §1
 MAX_COLLATERAL = 8_388_608  # receipt-v1 §1
 
-
 def sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
-
 def sha512(data: bytes) -> bytes:
     return hashlib.sha512(data).digest()
-
 
 def tag(name: str) -> bytes:
     """T(name). # protocol "Tags" """
     return b"countersign/" + name.encode() + b"\0"
 
-
 def u8(value: int) -> bytes:
     return value.to_bytes(1, "big")
-
 
 def u32(value: int) -> bytes:
     return value.to_bytes(4, "big")
 
-
 def u64(value: int) -> bytes:
-    if not 0 <= value <= MAX_SAFE:  # protocol "Conventions"
-        raise ValueError(f"invalid number: {value}")
+    require(0 <= value <= MAX_SAFE, f"invalid number: {value}")  # protocol "Conventions"
     return value.to_bytes(8, "big")
-
 
 def unhex(text, length: int | None = None, prefix: str = "") -> bytes:
     """Lower-case hex to bytes; prefix is "0x" for Ethereum values. # receipt-v1 §1"""
-    if not isinstance(text, str) or not text.startswith(prefix) or not re.fullmatch("(?:[0-9a-f]{2})*", text[len(prefix):]):
-        raise ValueError("invalid hex")
+    require(isinstance(text, str) and text.startswith(prefix) and re.fullmatch("(?:[0-9a-f]{2})*", text[len(prefix):]), "invalid hex")
     data = bytes.fromhex(text[len(prefix):])
-    if length is not None and len(data) != length:
-        raise ValueError(f"invalid hex: expected {length} bytes, got {len(data)}")
+    require(length is None or len(data) == length, f"invalid hex: expected {length} bytes, got {len(data)}")
     return data
-
 
 def un0x(text, length: int | None = None) -> bytes:
     return unhex(text, length, "0x")
-
 
 def unbase64(text: str, url: bool = False) -> bytes:
     """Base64 in its one canonical spelling: with padding, or base64url without it."""
@@ -60,47 +50,36 @@ def unbase64(text: str, url: bool = False) -> bytes:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True) if url else base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("invalid base64") from None
-    if to_base64(data, url) != text:
-        raise ValueError("invalid base64: not canonical")
+    require(to_base64(data, url) == text, "invalid base64: not canonical")
     return data
-
 
 def to_base64(data: bytes, url: bool = False) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=") if url else base64.b64encode(data).decode()
 
-
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z", re.ASCII)
-
 
 @lru_cache(4096)
 def parse_time(text: str) -> int:
     """Milliseconds since 1970 of a time that exists in the calendar. # protocol "Conventions" """
-    if not TIME.fullmatch(text):
-        raise ValueError("invalid time")
+    require(TIME.fullmatch(text), "invalid time")
     # Python's calendar has no year 0: 400 years later it has the same days.
     shift = 400 if text < "0001" else 0
     moment = datetime.fromisoformat(f"{int(text[:4]) + shift:04}{text[4:-1]}").replace(tzinfo=timezone.utc)
     delta = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return delta.days * 86_400_000 + delta.seconds * 1000 + delta.microseconds // 1000 - shift // 400 * 146_097 * 86_400_000
 
-
 def _integer(text: str) -> int:
     # protocol "Conventions": the form of RFC 8785, which has no -0.
-    if text == "-0" or len(text) > 17 or abs(int(text)) > MAX_SAFE:
-        raise ValueError(f"invalid number: {text[:40]}")
+    require(text != "-0" and len(text) <= 17 and abs(int(text)) <= MAX_SAFE, f"invalid number: {text[:40]}")
     return int(text)
-
 
 def _reject(text: str):
     raise ValueError(f"invalid number: {text[:40]}")
 
-
 def _members(pairs: list) -> dict:
     members = dict(pairs)
-    if len(members) != len(pairs) or "__proto__" in members:
-        raise ValueError("invalid JSON: a member twice, or named __proto__")
+    require(len(members) == len(pairs) and "__proto__" not in members, "invalid JSON: a member twice, or named __proto__")
     return members
-
 
 def depth_of(value) -> int:
     """Levels of objects and arrays."""
@@ -110,22 +89,18 @@ def depth_of(value) -> int:
         current = [child for item in current for child in (item.values() if isinstance(item, dict) else item)]
     return level
 
-
 def parse_json(data: bytes, limit: int = MAX_COLLATERAL, depth: int = 64):
     """Strict JSON in any spelling: no member twice, no byte order mark, canonical integers, no unpaired surrogates."""
-    if len(data) > limit:
-        raise ValueError(f"invalid JSON: more than {limit} bytes")
+    require(len(data) <= limit, f"invalid JSON: more than {limit} bytes")
     try:
         text = data.decode("utf-8")
         value = json.loads(text, object_pairs_hook=_members, parse_int=_integer, parse_float=_reject, parse_constant=_reject)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"invalid JSON: {error}") from None
-    if depth_of(value) > depth:
-        raise ValueError(f"invalid JSON: more than {depth} levels")
+    require(depth_of(value) <= depth, f"invalid JSON: more than {depth} levels")
     if "\\u" in text:
         canonical(value)  # rejects unpaired surrogates
     return value
-
 
 def canonical(value) -> bytes:
     """RFC 8785 of a value without fractions."""
@@ -137,47 +112,36 @@ def canonical(value) -> bytes:
     except (UnicodeEncodeError, RecursionError, TypeError):
         raise ValueError("invalid JSON value") from None
 
-
 def _sorted(value):
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value, key=utf16)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
-
 def utf16(text: str) -> bytes:
     """The key to sort texts by UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")
 
-
 def parse_canonical(data: bytes, limit: int = MAX_BLOCK):
     """A value whose canonical encoding is exactly these bytes. # receipt-v1 §1"""
     value = parse_json(data, limit)
-    if canonical(value) != data:
-        raise ValueError("invalid JSON: not canonical")
+    require(canonical(value) == data, "invalid JSON: not canonical")
     return value
 
-
 CID_PREFIX = b"\x01\x55\x12\x20"
-
 
 def cid_of(data: bytes) -> str:
     """CID version 1, codec raw, SHA-256, in base32. # receipt-v1 §1"""
     return cid_of_hash(sha256(data))
 
-
 def cid_of_hash(digest: bytes) -> str:
     return "b" + base64.b32encode(CID_PREFIX + digest).decode().lower().rstrip("=")
 
-
 def parse_cid(text: str) -> bytes:
     """The SHA-256 that a CID names. Another codec or hash, and set trailing bits, are no CID of a block. # receipt-v1 §3"""
-    if not isinstance(text, str) or not re.fullmatch("b[a-z2-7]{58}", text):
-        raise ValueError("invalid CID")
+    require(isinstance(text, str) and re.fullmatch("b[a-z2-7]{58}", text), "invalid CID")
     data = base64.b32decode(text[1:].upper() + "======")
-    if data[:4] != CID_PREFIX or cid_of_hash(data[4:]) != text:
-        raise ValueError("invalid CID: not raw with SHA-256")
+    require(data[:4] == CID_PREFIX and cid_of_hash(data[4:]) == text, "invalid CID: not raw with SHA-256")
     return data[4:]
-
 
 class CarError(ValueError):
     """A file that is no CAR file of a receipt: car_malformed, or car_mismatch if blocks don't fit together."""
@@ -185,7 +149,6 @@ class CarError(ValueError):
     def __init__(self, code: str, message: str):
         super().__init__(message)
         self.code = code
-
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
@@ -199,7 +162,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
                 break
             return value, at + index + 1
     raise CarError("car_malformed", "invalid CAR: malformed length")
-
 
 def parse_car(data: bytes) -> tuple[bytes, dict[str, bytes]]:
     """The root's block, and the others by role. # receipt-v2 §1 "CAR files" """
@@ -225,7 +187,6 @@ def parse_car(data: bytes) -> tuple[bytes, dict[str, bytes]]:
         raise CarError("car_mismatch", "invalid CAR: a block that no other names")
     return blocks[root], roles
 
-
 def find_roles(receipt: bytes, blocks: dict[bytes, bytes]) -> tuple[dict[str, bytes], set[bytes]]:
     """The blocks that receipt and release name, by role, and all hashes that they name. # receipt-v2 §2"""
     release = blocks.get(_name(receipt, "coordinator", "release"), b"")
@@ -234,7 +195,6 @@ def find_roles(receipt: bytes, blocks: dict[bytes, bytes]) -> tuple[dict[str, by
         "collateral": _name(release, "collateral") or _name(receipt, "signer", "collateral"), "coordinator": _name(release, "coordinator"),
     }
     return {role: blocks[digest] for role, digest in named.items() if digest in blocks}, {*named.values(), _name(release, "batch")}
-
 
 def _name(block: bytes, *path: str) -> bytes | None:
     try:

@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
 
+from .faults import require
 
 def keccak256(data: bytes) -> bytes:
     return keccak.new(digest_bits=256, data=data).digest()
-
 
 # Ed25519. # protocol "Conventions": RFC 8032, cofactored, canonical points and scalars, no key of small order
 
@@ -21,7 +21,6 @@ P25519 = 2**255 - 19
 L25519 = 2**252 + 27742317777372353535851937790883648493
 D25519 = -121665 * pow(121666, -1, P25519) % P25519
 ROOT = pow(2, (P25519 - 1) // 4, P25519)
-
 
 @lru_cache(1024)
 def _decode_point(data: bytes):
@@ -37,7 +36,6 @@ def _decode_point(data: bytes):
         return None
     return (P25519 - x if x & 1 != sign else x), y
 
-
 def _edwards_add(a, b):
     p = P25519
     x1, y1, z1, t1 = a
@@ -46,7 +44,6 @@ def _edwards_add(a, b):
     c, d = 2 * D25519 * t1 * t2 % p, 2 * z1 * z2 % p
     h, g, i, j = f + e, f - e, d - c, d + c
     return g * i % p, j * h % p, i * j % p, g * h % p
-
 
 def _edwards_sum(terms) -> tuple:
     """The sum of k·P, for points in affine coordinates."""
@@ -59,11 +56,9 @@ def _edwards_sum(terms) -> tuple:
                 total = _edwards_add(total, point)
     return total
 
-
 def _is_neutral(point) -> bool:
     x, y, z, _ = point
     return x % P25519 == 0 and (y - z) % P25519 == 0
-
 
 @lru_cache(1024)
 def is_ed25519_key(key: bytes) -> bool:
@@ -71,9 +66,7 @@ def is_ed25519_key(key: bytes) -> bool:
     point = _decode_point(key) if len(key) == 32 else None
     return point is not None and not _is_neutral(_edwards_sum([(8, point)]))
 
-
 BASE25519 = _decode_point(bytes.fromhex("58" + "66" * 31))
-
 
 @lru_cache(65536)
 def verify_ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
@@ -94,9 +87,7 @@ def verify_ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
             difference = _edwards_add(difference, difference)
         return _is_neutral(difference)
 
-
 # P-256, for passkeys and stamps
-
 
 @lru_cache(1024)
 def p256_key(key: bytes):
@@ -105,7 +96,6 @@ def p256_key(key: bytes):
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key) if len(key) == 65 and key[0] == 4 else None
     except ValueError:
         return None
-
 
 @lru_cache(65536)
 def verify_p256(key: bytes, r: int, s: int, digest: bytes) -> bool:
@@ -119,7 +109,6 @@ def verify_p256(key: bytes, r: int, s: int, digest: bytes) -> bool:
     except InvalidSignature:
         return False
 
-
 # secp256k1: SEC 1 §4.1.6 in Jacobian coordinates
 
 P = 2**256 - 2**32 - 977
@@ -127,14 +116,12 @@ N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 G = (0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
      0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8)
 
-
 def _double(point):
     x, y, z = point
     a, b = x * x % P, y * y % P
     d, e = 4 * x * b % P, 3 * a
     x3 = (e * e - 2 * d) % P
     return x3, (e * (d - x3) - 8 * b * b) % P, 2 * y * z % P
-
 
 def _add(point, affine):
     x1, y1, z1 = point
@@ -150,22 +137,18 @@ def _add(point, affine):
     x3 = (r * r - hhh - 2 * v) % P
     return x3, (r * (v - x3) - y1 * hhh) % P, z1 * h % P
 
-
 def _affine(point):
     x, y, z = point
     inverse = pow(z, -1, P)
     return x * inverse**2 % P, y * inverse**3 % P
 
-
 @lru_cache(65536)
 def recover(digest: bytes, signature: bytes) -> bytes:
     """The key, 04 ‖ x ‖ y, of a signature in valid form. # protocol "Signature" """
     r, s, v = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big"), signature[64] - 27
-    if len(signature) != 65 or not 1 <= r < N or not 1 <= s <= (N - 1) // 2 or v not in (0, 1):
-        raise ValueError("invalid signature: r, s or v out of range")
+    require(len(signature) == 65 and 1 <= r < N and 1 <= s <= (N - 1) // 2 and v in (0, 1), "invalid signature: r, s or v out of range")
     root = pow(r**3 + 7, (P + 1) // 4, P)
-    if root * root % P != (r**3 + 7) % P:
-        raise ValueError("invalid signature: r is no point")
+    require(root * root % P == (r**3 + 7) % P, "invalid signature: r is no point")
     point = (r, root if root & 1 == v else P - root)
     inverse = pow(r, -1, N)
     a, b = -int.from_bytes(digest, "big") * inverse % N, s * inverse % N
@@ -179,16 +162,13 @@ def recover(digest: bytes, signature: bytes) -> bytes:
             continue
         if x or y:
             total = _add(total, both if x and y else G if x else point)
-    if total[2] == 0:
-        raise ValueError("invalid signature: no key")
+    require(total[2] != 0, "invalid signature: no key")
     x, y = _affine(total)
     return b"\x04" + x.to_bytes(32, "big") + y.to_bytes(32, "big")
-
 
 def is_secp256k1_key(key: bytes) -> bool:
     x, y = int.from_bytes(key[1:33], "big"), int.from_bytes(key[33:], "big")
     return len(key) == 65 and key[0] == 4 and x < P and y < P and (y * y - x**3 - 7) % P == 0
-
 
 def address_of(key: bytes) -> str:
     return "0x" + keccak256(key[1:])[12:].hex()

@@ -5,11 +5,10 @@ from functools import lru_cache
 
 from . import anchors, chain, entropy, snp, statement as stating, tdx
 from .codec import MAX_COLLATERAL, canonical, parse_cid, parse_time, sha256, unhex
-from .faults import Fault, Skip
+from .faults import Skip, require
 from .merkle import root_of_path
 from .reader import Reader
 from .verdict import Steps
-
 
 @dataclass
 class Evidence:
@@ -32,9 +31,7 @@ class Evidence:
     keys: tuple[str, str | None]  # the coordinator's Ed25519 and ML-DSA-65 keys
     stated: dict | None = None  # version 1: measurement and tcbStatus of the quote, and the report's measurement
 
-
 parse_collateral = lru_cache(64)(tdx.parse_collateral)
-
 
 def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Reader, check_release) -> None:
     """The steps from inclusion to release; a step may fail although an earlier one failed."""
@@ -47,8 +44,7 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Read
         block, named = blocks.get("collateral"), parse_cid(evidence.collateral)
         if block is None:
             raise Skip("collateral", "the block is missing")
-        if sha256(block) != named:
-            raise Fault("collateral", None, "the block has another CID")
+        require(sha256(block) == named, "the block has another CID")
         return parse_collateral(block, evidence.collateral_limit)
 
     root = steps.run("inclusion", inclusion)
@@ -59,49 +55,36 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Read
     steps.run("platform", lambda: anchors.check_platform(quote, reader.anchors), ("quote",), bool(reader.anchors.get("platforms")))
     steps.run("measurement", lambda: anchors.check_measurement(quote, reader.anchors, evidence.config["rootSecret"]), ("quote",), False)
     steps.run("config", lambda: _check_config(evidence, reader), (), False)
-    steps.run("entropy", lambda: _check_sample(evidence))
+    steps.run("entropy", lambda: entropy.check_sample(
+        evidence.sample, evidence.statement, None if evidence.settings is None else evidence.settings["entropy"]))
     steps.run("entropy-key", lambda: anchors.check_entropy_key(
         evidence.sample["publicKey"], reader.anchors, reader.mock_entropy_keys), (), False)
     _run_coordinator(steps, evidence, at, reader)
     steps.run("release", check_release)
     steps.is_mock = steps.is_mock or (quote is not None and quote.mode == "mock") or evidence.sample["publicKey"] in reader.mock_entropy_keys
 
-
 def _needs_time(at: int | None) -> int:
     if at is None:
         raise Skip("time", "the time of signing doesn't exist")
     return at
 
-
 def _check_quote(evidence: Evidence, members: dict, at: int | None, reader: Reader):
     quote = tdx.check_quote(evidence.quote, members, evidence.event_log, _needs_time(at), reader.roots)
     stated = evidence.stated  # receipt-v1 §3 "quote"
-    if stated and (stated["tcbStatus"] != quote.tcb_status or any(quote.registers[name].hex() != value for name, value in stated["measurement"].items())):
-        raise Fault("quote", None, "the receipt states other registers or another TCB status")
+    if stated:
+        require(stated["tcbStatus"] == quote.tcb_status, "the receipt states another TCB status")
+        require(all(quote.registers[name].hex() == value for name, value in stated["measurement"].items()), "the receipt states other registers")
     return quote
-
 
 def _check_report_data(evidence: Evidence, root: bytes, quote) -> None:
     stating.check_config(evidence.config)
-    if stating.report_data(evidence.tree_size, root, evidence.batch, evidence.config) != quote.report_data:
-        raise Fault("report-data", None, "the quote is over another batch")
-
+    require(stating.report_data(evidence.tree_size, root, evidence.batch, evidence.config) == quote.report_data, "the quote is over another batch")
 
 def _check_config(evidence: Evidence, reader: Reader) -> None:
     if evidence.settings is not None:  # receipt-v2 §4 "config"
-        if not evidence.config["version"].endswith("+" + sha256(canonical(evidence.settings)).hex()):
-            raise Fault("config", None, "the configuration is of other settings")
+        require(evidence.config["version"].endswith("+" + sha256(canonical(evidence.settings)).hex()), "the configuration is of other settings")
         stating.check_settings(evidence.settings)
     anchors.check_config(sha256(canonical(evidence.config)), reader.anchors)
-
-
-def _check_sample(evidence: Evidence) -> None:
-    if evidence.settings is None:
-        entropy.check_statement_v1(evidence.sample, evidence.statement)
-    else:
-        entropy.check_statement_v2(evidence.sample, evidence.statement)
-    entropy.check_sample(evidence.sample, None if evidence.settings is None else evidence.settings["entropy"])
-
 
 def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: Reader) -> None:
     coordinator, needs = evidence.coordinator, ("coordinator-report",)
@@ -109,8 +92,8 @@ def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: R
     def check_report():
         certificates = [unhex(coordinator["certificates"][name]) for name in ("ek", "ask", "ark")]
         report = snp.check_report(unhex(coordinator["reportHex"]), certificates, _needs_time(at), reader.roots)
-        if evidence.stated and report.measurement.hex() != evidence.stated["coordinatorMeasurement"]:
-            raise Fault("coordinator-report", None, "the receipt states another measurement")
+        stated = evidence.stated or {"coordinatorMeasurement": report.measurement.hex()}
+        require(report.measurement.hex() == stated["coordinatorMeasurement"], "the receipt states another measurement")
         return report
 
     def check_revocation():
@@ -121,10 +104,9 @@ def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: R
         return snp.check_revocations(unhex(coordinator["revocations"]), report, _needs_time(at))
 
     def check_key():
-        if evidence.keys[0] != evidence.statement["coordinatorKey"]:
-            raise Fault("coordinator-key", None, "the statement names another key")
-        if stating.coordinator_report_data(evidence.keys, coordinator["configHash"]) != report.report_data:
-            raise Fault("coordinator-key", None, "the report is for other keys or another configuration")
+        require(evidence.keys[0] == evidence.statement["coordinatorKey"], "the statement names another key")
+        expected = stating.coordinator_report_data(evidence.keys, coordinator["configHash"])
+        require(expected == report.report_data, "the report is for other keys or another configuration")
 
     report = steps.run("coordinator-report", check_report)
     steps.is_mock = steps.is_mock or (report is not None and report.mode == "mock")
@@ -136,11 +118,17 @@ def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: R
     steps.run("coordinator-config", lambda: anchors.check_coordinator_config(
         unhex(coordinator["configHash"]), reader.anchors), (), False)
 
-
 def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet: str, second: str, is_transaction: bool) -> None:
     """The steps from event to reevaluation. # receipt-v1 §3 and "Time" """
     at, contract = evidence.signed_at, reader.anchors.get("contract")
     node = reader.chain(wallet, second, second if is_transaction else None) if callable(reader.chain) else reader.chain
+
+    def check_event():
+        found = chain.find_event(node, contract, wallet, second, cid, reader.is_event_due)
+        if found is None:
+            steps.required.discard("event")
+            raise Skip("event", "no event, and none is due yet")
+        return found
 
     def check_transaction():
         if not is_transaction or not node or node.get("transaction") != "mined":
@@ -148,10 +136,9 @@ def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet:
 
     def check_time():
         fetched = parse_time(evidence.coordinator["fetchedAt"])
-        if not -5_000 <= _needs_time(at) - parse_time(evidence.sample["timestamp"]) <= 65_000:
-            raise Fault("time", None, "the sample is too old or too young")
-        if fetched - at > 5_000 or event_at is not None and at - event_at > 5_000:
-            raise Fault("time", None, "the report was fetched after the signing, or the event is before it")
+        require(-5_000 <= _needs_time(at) - parse_time(evidence.sample["timestamp"]) <= 65_000, "the sample is too old or too young")
+        require(fetched - at <= 5_000, "the report was fetched after the signing")
+        require(event_at is None or at - event_at <= 5_000, "the event is before the signing")
 
     def check_bound():
         if event_at is None or at is None:
@@ -160,17 +147,13 @@ def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet:
             steps.is_late = True
             raise Skip("time-bound", "the event came too late")
 
-    event_at = steps.run("event", lambda: chain.find_event(
-        node, contract, wallet, second, cid, reader.is_event_due), (), node is not None and contract is not None)
-    if steps.results["event"] == "skip" and node and node.get("events") == [] and not reader.is_event_due:
-        steps.required.discard("event")
+    event_at = steps.run("event", check_event, (), node is not None and contract is not None)
     steps.has_event = event_at is not None
     steps.run("transaction", check_transaction, (), False)
     steps.run("time", check_time, ("entropy",))
     steps.run("time-bound", check_bound, (), False)
     if reader.reevaluation is not None:
         steps.run("reevaluation", lambda: _reevaluate(evidence, reader))
-
 
 def _reevaluate(evidence: Evidence, reader: Reader) -> None:
     """# receipt-v1 §3 "reevaluation": quote and state at another time, with collateral of that time"""

@@ -4,9 +4,9 @@ import json
 import sys
 
 from .codec import CarError, parse_car, unbase64
+from .faults import require
 from .reader import parse_reader
 from .verify import verify
-
 
 def answer(request: dict) -> dict:
     if "car" in request:
@@ -17,15 +17,13 @@ def answer(request: dict) -> dict:
     steps = verify(receipt, blocks, parse_reader(request.get("reader") or {}), request.get("cid"), None if opening is None else unbase64(opening))
     return {"verdict": steps.verdict(), "steps": steps.results, "codes": steps.codes}
 
-
 def run() -> None:
     """A malformed line gets an error; it never ends the program."""
     for line in sys.stdin.buffer:
         identity = None
         try:
             request = json.loads(line)
-            if not isinstance(request, dict):
-                raise ValueError("expected an object")
+            require(isinstance(request, dict), "expected an object")
             identity = request.get("id")
             result = answer(request)
         except CarError as error:

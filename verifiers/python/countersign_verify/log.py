@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .codec import MAX_SAFE, sha256, u64, unbase64, unhex
 from .crypto import is_ed25519_key, verify_ed25519
-from .faults import Fault, Skip
+from .faults import Skip, require
 from .merkle import leaf_hash, root_of_path
 
 NUMBER = "(0|[1-9][0-9]{0,15})"
@@ -15,55 +15,44 @@ HASH = "[A-Za-z0-9+/]{43}="
 PROOF = re.compile(f"c2sp\\.org/tlog-proof@v1\nindex {NUMBER}\n((?:{HASH}\n)*)\n(([^\n]+)\n{NUMBER}\n({HASH})\n)\n((?:\u2014 [^\n ]+ [^\n ]+\n)+)")
 LINE = re.compile("\u2014 ([^\n ]+) ([^\n ]+)\n")
 
-
 class Proof(NamedTuple):
     """What a checked proof shows: the log, and each witness with the time of its cosignature in seconds."""
 
     origin: str
     cosignatures: tuple[tuple[bytes, int], ...]
 
-
 def is_key_name(name: str) -> bool:
     """# c2sp.org/signed-note, log-v1 §3.3: no white space, no plus, no control character"""
     return bool(name) and not any(c.isspace() or c in "+\ufeff" or c < " " for c in name)
-
 
 def key_id(name: str, kind: int, key: bytes) -> bytes:
     """# log-v1 §2"""
     return sha256(name.encode() + b"\n" + bytes([kind]) + key)[:4]
 
-
 def parse_verifier_key(text: str) -> tuple[str, bytes]:
     """Name and Ed25519 key of a log. # log-v1 §2, type 01"""
     name, identity, encoded = text.split("+", 2)
     data = unbase64(encoded)
-    if not is_key_name(name) or len(data) != 33 or data[0] != 1 or not is_ed25519_key(data[1:]) or unhex(identity) != key_id(name, 1, data[1:]):
-        raise ValueError("invalid verifier key")
+    require(is_key_name(name) and len(data) == 33 and data[0] == 1 and is_ed25519_key(data[1:]), "invalid verifier key")
+    require(unhex(identity) == key_id(name, 1, data[1:]), "invalid verifier key: another key id")
     return name, data[1:]
-
 
 def check_witnesses(witnesses: list[str], quorum: int) -> None:
     """# log-v1 §3.6"""
     keys = [unhex(key, 32) for key in witnesses]
-    if not 1 <= len(keys) <= 32 or len(set(keys)) != len(keys) or not len(keys) / 2 < quorum <= len(keys):
-        raise ValueError("invalid quorum of witnesses")
-    if not all(is_ed25519_key(key) for key in keys):
-        raise ValueError("invalid key of a witness")
-
+    require(1 <= len(keys) <= 32 and len(set(keys)) == len(keys) and len(keys) / 2 < quorum <= len(keys), "invalid quorum of witnesses")
+    require(all(is_ed25519_key(key) for key in keys), "invalid key of a witness")
 
 @lru_cache(4096)
 def read_proof(text: str, log_name: str, log_key: bytes, witnesses: tuple[bytes, ...], entry: bytes) -> Proof:
     """A proof that the log has this entry. # receipt-v2 §5, rules 2 to 4"""
     match = PROOF.fullmatch(text)
-    if not match or len(text[match.start(3):].encode()) > 131_072:  # log-v1 §3.3
-        raise ValueError("malformed proof")
+    require(match and len(text[match.start(3):].encode()) <= 131_072, "malformed proof")  # log-v1 §3.3
     index, size, (note, origin), root = int(match[1]), int(match[5]), match.group(3, 4), unbase64(match[6])
     path = [unbase64(line) for line in match[2].split("\n")[:-1]]
-    if origin != log_name or not index < size <= MAX_SAFE:
-        raise ValueError("another log, or an index outside of it")
+    require(origin == log_name and index < size <= MAX_SAFE, "another log, or an index outside of it")
     lines = LINE.findall(match[7])
-    if lines[0][0] != log_name or not _is_signed(lines[0][1], log_name, 1, log_key, note):
-        raise ValueError("the first line isn't the log's signature")
+    require(lines[0][0] == log_name and _is_signed(lines[0][1], log_name, 1, log_key, note), "the first line isn't the log's signature")
     cosignatures, remaining = [], list(witnesses)
     for name, encoded in lines[1:]:
         data = unbase64(encoded)
@@ -72,40 +61,28 @@ def read_proof(text: str, log_name: str, log_key: bytes, witnesses: tuple[bytes,
         # One line of each witness, in their order.
         while remaining and not _is_signed(encoded, name, 4, remaining[0], message):
             remaining.pop(0)
-        if not remaining or not is_key_name(name) or not 1 <= seconds <= MAX_SAFE:
-            raise ValueError("a line that is none of the witnesses', or out of order")
+        require(remaining and is_key_name(name) and 1 <= seconds <= MAX_SAFE, "a line that is none of the witnesses', or out of order")
         cosignatures.append((remaining.pop(0), seconds))
-    if root_of_path(leaf_hash(entry), index, size, path) != root:
-        raise ValueError("the path doesn't lead to the root")
+    require(root_of_path(leaf_hash(entry), index, size, path) == root, "the path doesn't lead to the root")
     return Proof(origin, tuple(cosignatures))
-
 
 def _is_signed(encoded: str, name: str, kind: int, key: bytes, message: str) -> bool:
     data = unbase64(encoded)
     return len(data) == (68 if kind == 1 else 76) and data[:4] == key_id(name, kind, key) and verify_ed25519(key, data[-64:], message.encode())
 
-
 def check_log(receipt: dict, settings: dict, log_key: str | None, leaf: bytes, signed_at: int, reader: list[dict]) -> Proof:
     """Step log. # receipt-v2 §5"""
     log, text = settings["log"], receipt.get("log")
-    try:
-        if log is None:
-            if log_key is not None or text is not None or reader:
-                raise ValueError("the settings have no log, but the receipt or the reader has one")
-            raise Skip("log", "the settings have no log: there may be unknown signatures")
-        check_witnesses(log["witnesses"], log["quorum"])
-        if log_key is None or text is None:
-            raise ValueError("no key or no proof of the log")
-        name, key = parse_verifier_key(log_key)
-        if name not in log["origins"]:
-            raise ValueError("the key's name is none of the origins")
-        entry = b"\x01" + unhex(receipt["signer"]["statement"]["keyId"]) + leaf + u64(signed_at)
-        proof = read_proof(text, name, key, tuple(map(unhex, log["witnesses"])), entry)
-        if len(proof.cosignatures) < log["quorum"]:
-            raise ValueError("fewer witnesses than the quorum")
-        cosigned = {key.hex() for key, _ in proof.cosignatures}
-        if any(len(cosigned & set(policy["witnesses"])) < policy["quorum"] for policy in reader):
-            raise ValueError("too few of the reader's witnesses cosigned")
-        return proof
-    except (ValueError, KeyError) as error:
-        raise Fault("log", None, str(error)) from None
+    if log is None:
+        require(log_key is None and text is None and not reader, "the settings have no log, but the receipt or the reader has one")
+        raise Skip("log", "the settings have no log: there may be unknown signatures")
+    check_witnesses(log["witnesses"], log["quorum"])
+    require(log_key is not None and text is not None, "no key or no proof of the log")
+    name, key = parse_verifier_key(log_key)
+    require(name in log["origins"], "the key's name is none of the origins")
+    entry = b"\x01" + unhex(receipt["signer"]["statement"]["keyId"]) + leaf + u64(signed_at)
+    proof = read_proof(text, name, key, tuple(map(unhex, log["witnesses"])), entry)
+    require(len(proof.cosignatures) >= log["quorum"], "fewer witnesses than the quorum")
+    cosigned = {key.hex() for key, _ in proof.cosignatures}
+    require(all(len(cosigned & set(policy["witnesses"])) >= policy["quorum"] for policy in reader), "too few of the reader's witnesses cosigned")
+    return proof

@@ -9,7 +9,6 @@ GAMMA1, GAMMA2 = 2**19, (Q - 1) // 32
 KEY_LENGTH, SIGNATURE_LENGTH = 1952, 3309
 ZETAS = [pow(1753, int(f"{i:08b}"[::-1], 2), Q) for i in range(256)]
 
-
 def _ntt(values: list[int]) -> list[int]:
     """FIPS 204 algorithm 41"""
     w, index, length = list(values), 0, 128
@@ -23,7 +22,6 @@ def _ntt(values: list[int]) -> list[int]:
                 w[j] += t
         length >>= 1
     return [value % Q for value in w]
-
 
 def _inverse_ntt(values: list[int]) -> list[int]:
     """FIPS 204 algorithm 42"""
@@ -39,12 +37,10 @@ def _inverse_ntt(values: list[int]) -> list[int]:
         length <<= 1
     return [value * 8_347_681 % Q for value in w]
 
-
 def _unpack(data: bytes, bits: int) -> list[int]:
     # Eight values at a time: shifting one long number 256 times is slow.
     parts = (int.from_bytes(data[at:at + bits], "little") for at in range(0, len(data), bits))
     return [part >> bits * i & (1 << bits) - 1 for part in parts for i in range(8)]
-
 
 def _sample_polynomial(seed: bytes) -> list[int]:
     """FIPS 204 algorithm 30: RejNTTPoly"""
@@ -58,7 +54,6 @@ def _sample_polynomial(seed: bytes) -> list[int]:
         size += 840
     return found[:256]
 
-
 def _sample_in_ball(seed: bytes) -> list[int]:
     """FIPS 204 algorithm 29"""
     stream = shake_256(seed).digest(1024)
@@ -69,7 +64,6 @@ def _sample_in_ball(seed: bytes) -> list[int]:
         c[i], c[stream[at]] = c[stream[at]], 1 - 2 * (signs >> (i + TAU - 256) & 1)
         at += 1
     return c
-
 
 def _unpack_hint(data: bytes) -> list[set[int]] | None:
     """FIPS 204 algorithm 21: None if malformed"""
@@ -82,7 +76,6 @@ def _unpack_hint(data: bytes) -> list[set[int]] | None:
         at = end
     return None if any(data[at:OMEGA]) else hints
 
-
 def _use_hint(hint: bool, value: int) -> int:
     """FIPS 204 algorithms 36 and 40"""
     low = value % (2 * GAMMA2)
@@ -91,7 +84,6 @@ def _use_hint(hint: bool, value: int) -> int:
     low = low - 1 if value - low == Q - 1 else low
     return (high + (1 if low > 0 else -1)) % 16 if hint else high
 
-
 @lru_cache(64)
 def _expand(key: bytes):
     """The matrix, NTT(t1 · 2^d) and the hash of a key."""
@@ -99,7 +91,6 @@ def _expand(key: bytes):
     matrix = [[_sample_polynomial(rho + bytes([s, r])) for s in range(L)] for r in range(K)]
     t1 = [_ntt([value << D for value in _unpack(key[at:at + 320], 10)]) for at in range(32, KEY_LENGTH, 320)]
     return matrix, t1, shake_256(key).digest(64)
-
 
 @lru_cache(4096)
 def verify(key: bytes, signature: bytes, message: bytes) -> bool:

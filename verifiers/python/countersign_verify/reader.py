@@ -7,7 +7,6 @@ from .anchors import parse_anchors, parse_policy
 from .codec import parse_time, unbase64, unhex
 from .roots import HARDWARE, Root, parse_roots
 
-
 @dataclass
 class Reader:
     roots: tuple[Root, ...] = HARDWARE
@@ -19,7 +18,6 @@ class Reader:
     chain: dict | Callable | None = None
     is_event_due: bool = True
     reevaluation: tuple[bytes, int] | None = None  # collateral of another time, and that time
-
 
 def parse_reader(value: dict) -> Reader:
     """The `reader` of the line protocol; ValueError, KeyError or TypeError if it is malformed."""

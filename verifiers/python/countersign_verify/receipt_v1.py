@@ -5,13 +5,12 @@ from . import transaction
 from .codec import MAX_COLLATERAL, canonical, cid_of, parse_cid, sha256, tag, un0x, unhex
 from .crypto import address_of, recover, verify_ed25519
 from .evidence import Evidence, run, run_time
-from .faults import Fault, Skip
+from .faults import Skip, require
 from .merkle import leaf_hash
 from .reader import Reader
 from .verdict import Steps
 
 SCHEMA = "receipt/spec/receipt-v1.schema.json"
-
 
 def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], reader: Reader, opening: bytes | None) -> None:
     """All steps after format and cid."""
@@ -20,34 +19,27 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     signature = un0x(fields["signature"], 65)
 
     def check_digest():
-        if transaction.transaction_digest(fields) != un0x(fields["digestSigned"]):
-            raise Fault("digest", None, "the fields hash to another digest")
+        require(transaction.transaction_digest(fields) == un0x(fields["digestSigned"]), "the fields hash to another digest")
 
     def check_signature():
         key = recover(un0x(fields["digestSigned"]), signature)
-        if key.hex() != signer["publicKey"] or address_of(key) != fields["from"]:
-            raise Fault("signature", None, "it is of another key")
+        require(key.hex() == signer["publicKey"] and address_of(key) == fields["from"], "it is of another key")
 
     def check_hash():
-        if transaction.transaction_hash(fields, signature) != un0x(fields["txHash"]):
-            raise Fault("tx-hash", None, "the signed transaction has another hash")
+        require(transaction.transaction_hash(fields, signature) == un0x(fields["txHash"]), "the signed transaction has another hash")
 
     def check_log():
-        if reader.anchors.get("logWitnesses"):
-            raise Fault("log", None, "version 1 is in no log, and the reader names witnesses")
+        require(not reader.anchors.get("logWitnesses"), "version 1 is in no log, and the reader names witnesses")
         raise Skip("log", "version 1 is in no log: there may be unknown signatures")
 
     def check_release():
         # protocol "Tags": release, v1
         hashes = parse_cid(signer["collateral"]) + sha256(canonical(attestation)) + sha256(canonical(receipt["entropy"]))
-        if not verify_ed25519(unhex(coordinator["publicKey"]), unhex(coordinator["release"]), tag("release/v1") + leaf + hashes):
-            raise Fault("release", None, "invalid signature of the coordinator")
+        key, signature = unhex(coordinator["publicKey"]), unhex(coordinator["release"])
+        require(verify_ed25519(key, signature, tag("release/v1") + leaf + hashes), "invalid signature of the coordinator")
 
-    def check_opening():
-        raise Fault("opening", None, "a receipt of version 1 has no opening")  # receipt-v2 §4: given for another kind, it fails
-
-    if opening is not None:
-        steps.run("opening", check_opening)
+    if opening is not None:  # receipt-v2 §4: given for another kind, it fails
+        steps.run("opening", lambda: require(False, "a receipt of version 1 has no opening"))
     steps.run("digest", check_digest)
     steps.run("signature", check_signature)
     steps.run("tx-hash", check_hash, ("digest", "signature"))

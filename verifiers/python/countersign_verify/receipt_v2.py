@@ -5,14 +5,13 @@ from .codec import MAX_BLOCK, canonical, cid_of, parse_canonical, parse_cid, sha
 from .crypto import address_of, recover, verify_ed25519
 from .entropy import check_source
 from .evidence import Evidence, run, run_time
-from .faults import Fault, Skip
+from .faults import Skip, require
 from .log import check_log
 from .merkle import leaf_hash
 from .reader import Reader
 from .verdict import Steps
 
 SCHEMA = "receipt/spec/receipt-v2.attestation.schema.json"
-
 
 def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], reader: Reader, opening_file: bytes | None) -> None:
     """All steps after format and cid."""
@@ -60,7 +59,6 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     run(steps, evidence, blocks, reader, lambda: _check_release(release, coordinator))
     run_time(steps, evidence, reader, cid_of(block), statement["address"], _event_field(kind, subject), kind == "transaction")
 
-
 def _check_blocks(receipt: dict, blocks: dict[str, bytes], named: dict[str, dict]) -> None:
     """Fills `named` with the blocks that are there. # receipt-v2 §4 "blocks" """
     missing = []
@@ -70,8 +68,7 @@ def _check_blocks(receipt: dict, blocks: dict[str, bytes], named: dict[str, dict
         if block is None:
             missing.append(name)
             return None
-        if sha256(block) != digest:
-            raise Fault("blocks", None, f"the {name} has another CID")
+        require(sha256(block) == digest, f"the {name} has another CID")
         named[name] = parse_block(name, block)
         return named[name]
 
@@ -79,18 +76,14 @@ def _check_blocks(receipt: dict, blocks: dict[str, bytes], named: dict[str, dict
     release = read("release", receipt["coordinator"]["release"])
     if release is not None:
         read("coordinator", release["coordinator"])
-        if release["batch"] != receipt["signer"]["batch"]:
-            raise Fault("blocks", None, "the release is for another batch")
+        require(release["batch"] == receipt["signer"]["batch"], "the release is for another batch")
     if missing:
         raise Skip("blocks", f"missing: {', '.join(missing)}")
 
-
 def parse_block(name: str, block: bytes) -> dict:
     value = parse_canonical(block, MAX_BLOCK)
-    if not schema.matches(f"receipt/spec/receipt-v2.{name}.schema.json", value):
-        raise ValueError(f"invalid {name}: see receipt-v2.{name}.schema.json")
+    require(schema.matches(f"receipt/spec/receipt-v2.{name}.schema.json", value), f"invalid {name}: see receipt-v2.{name}.schema.json")
     return value
-
 
 def _check_digest(kind: str, subject: dict, content: dict | None, settings: dict | None) -> bytes:
     if kind in ("address", "revocation"):
@@ -101,15 +94,12 @@ def _check_digest(kind: str, subject: dict, content: dict | None, settings: dict
         digest, stated = typed_data.content_digest(content["kind"], content["content"]), content["digest"]
     else:
         digest, stated = transaction.digest_of(kind, subject), subject["digestSigned" if kind == "transaction" else "digest"]
-    if digest != un0x(stated):
-        raise Fault("digest", None, "the fields hash to another digest")
+    require(digest == un0x(stated), "the fields hash to another digest")
     if kind == "authorization":
         if settings is None:
             raise Skip("digest", "the batch is missing, and with it the settings")
-        if subject["address"] not in settings["implementations"]:
-            raise Fault("digest", None, "the settings don't allow this code")
+        require(subject["address"] in settings["implementations"], "the settings don't allow this code")
     return digest
-
 
 def _check_signature(kind: str, subject: dict, statement: dict, digest: bytes, opening) -> None:
     if kind == "off-chain":
@@ -119,14 +109,11 @@ def _check_signature(kind: str, subject: dict, statement: dict, digest: bytes, o
     else:
         signature = un0x(subject["signature"], 65)
     key = recover(digest, signature)
-    if key.hex() != statement["publicKey"] or address_of(key) != (subject["from"] if kind == "transaction" else statement["address"]):
-        raise Fault("signature", None, "it is of another key")
-
+    address = subject["from"] if kind == "transaction" else statement["address"]
+    require(key.hex() == statement["publicKey"] and address_of(key) == address, "it is of another key")
 
 def _check_hash(subject: dict) -> None:
-    if transaction.transaction_hash(subject, un0x(subject["signature"])) != un0x(subject["txHash"]):
-        raise Fault("tx-hash", None, "the signed transaction has another hash")
-
+    require(transaction.transaction_hash(subject, un0x(subject["signature"])) == un0x(subject["txHash"]), "the signed transaction has another hash")
 
 def _is_signed_by(sample: dict, source: dict) -> bool:
     """Whether this source of a policy's `time` signed the sample. # receipt-v2 §4 "vault-rule" """
@@ -135,7 +122,6 @@ def _is_signed_by(sample: dict, source: dict) -> bool:
         return True
     except ValueError:
         return False
-
 
 def _check_vault(steps: Steps, receipt: dict, blocks: dict[str, bytes], view: vault.View) -> None:
     kind = receipt["kind"]
@@ -155,16 +141,12 @@ def _check_vault(steps: Steps, receipt: dict, blocks: dict[str, bytes], view: va
     if kind != "revocation" and vault.has_budget_step(view, policy):
         steps.run("vault-budget", lambda: timed(lambda: vault.check_budget(view, policy, spends)), ("vault-policy",), is_signed)
 
-
 def _check_release(release: dict, coordinator: dict) -> None:
     """# protocol "Tags": release, v2; receipt-v2 §2: both signatures"""
     message = tag("release/v2") + b"".join(parse_cid(release[name]) for name in ("batch", "collateral", "coordinator"))
     first, second = (unhex(item["value"]) for item in release["signatures"])
-    if not verify_ed25519(unhex(coordinator["keys"]["ed25519"]), first, message):
-        raise Fault("release", None, "invalid Ed25519 signature of the coordinator")
-    if not mldsa.verify(unhex(coordinator["keys"]["mlDsa65"]), second, message):
-        raise Fault("release", None, "invalid ML-DSA-65 signature of the coordinator")
-
+    require(verify_ed25519(unhex(coordinator["keys"]["ed25519"]), first, message), "invalid Ed25519 signature of the coordinator")
+    require(mldsa.verify(unhex(coordinator["keys"]["mlDsa65"]), second, message), "invalid ML-DSA-65 signature of the coordinator")
 
 def _event_field(kind: str, subject: dict) -> str:
     """The second field of the event. # protocol "Statement" """

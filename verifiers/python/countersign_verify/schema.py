@@ -20,25 +20,20 @@ TYPES = {
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
 }
 
-
 @lru_cache(None)
 def load(path: str):
     """The check of a schema file, by its path below packages: a function of a parsed value."""
     root = json.loads((PACKAGES / path).read_bytes())
     return _compile(root, root, {})
 
-
 def matches(path: str, value) -> bool:
     return load(path)(value)
-
 
 def _is_number(value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
-
 def _equals(constant):
     return lambda value: type(value) is type(constant) and value == constant
-
 
 def _compile(schema, root, known):
     """Each keyword gives a check; a value matches if all pass. A keyword applies only to values of its kind."""
@@ -108,7 +103,6 @@ def _compile(schema, root, known):
         else:
             raise ValueError(f"unknown keyword of a schema: {key}")
     return lambda value: all(check(value) for check in checks)
-
 
 def _reference(reference: str, root, known):
     """A reference inside the file, compiled at its first use, since definitions may refer to each other."""

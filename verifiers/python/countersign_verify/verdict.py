@@ -4,7 +4,6 @@ from .faults import Fault, Skip
 
 ANCHOR_STEPS = ("measurement", "config", "entropy-key", "coordinator-policy", "coordinator-measurement", "coordinator-config")
 
-
 class Steps:
     """Runs checks in order and keeps each step's result: pass, fail or skip."""
 
