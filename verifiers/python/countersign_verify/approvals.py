@@ -14,24 +14,19 @@ MAX_CLIENT_DATA_DEPTH = 16
 MAX_PASSKEY_MS = 24 * 3600 * 1000
 MAX_AGENT_MS = 10 * 60 * 1000
 
-
 class ApprovalFault(ValueError):
     """An approval that isn't valid, with the reason that the vectors name."""
-
 
 def _require(condition, reason: str) -> None:
     if not condition:
         raise ApprovalFault(reason)
 
-
 def approvals_hash(approvals: list) -> bytes:
     return sha256(canonical(approvals))
-
 
 def fields(vault: str, policy_hash: bytes, rule: int, kind: str, digest: bytes, expires_ms: int) -> bytes:
     """What follows the tag of a challenge or an agent's approval. # protocol "Tags" """
     return un0x(vault, 20) + policy_hash + u8(rule) + u8(KINDS[kind]) + digest + u64(expires_ms)
-
 
 def check_approvals(policy, approvals: list, required: int, vault: str, rule: int, kind: str, digest: bytes, now_ms: int) -> None:
     """As many approvals as required, every one valid, in ascending order of approver. # policy-v1 §6"""
@@ -54,7 +49,6 @@ def check_approvals(policy, approvals: list, required: int, vault: str, rule: in
         else:
             _require(verify_ed25519(key, signature, tag("agent-approval/v1") + covered), "approval_signature_invalid")
 
-
 def _check_assertion(approver: dict, approval: dict, key: bytes, signature: bytes, challenge: bytes) -> None:
     data, authenticator = unhex(approval["clientDataJSON"]), unhex(approval["authenticatorData"])
     client = _parse_client_data(data)
@@ -73,7 +67,6 @@ def _check_assertion(approver: dict, approval: dict, key: bytes, signature: byte
     except ValueError:
         is_strict = False
     _require(is_strict and verify_p256(key, r, s, sha256(authenticator + sha256(data))), "approval_signature_invalid")
-
 
 def _parse_client_data(data: bytes) -> dict:
     """One JSON object. Numbers of ignored members may have any form, and a member may be named __proto__."""

@@ -4,15 +4,12 @@ from .faults import Fault
 
 STEP = "vault-budget"
 
-
 def shown_time(times: list[int], witnesses: int, quorum: int) -> int:
     """The time that honest witnesses in two quorums show, of the times of a quorum's cosignatures. # receipt-v2 §6"""
     return sorted(times, reverse=True)[min(2 * quorum - witnesses - 1, witnesses - quorum)]
 
-
 def window_of(time_s: int, period_s: int) -> int:
     return time_s // period_s if period_s else 0
-
 
 def paid_by_budget(budgets: list, spends: list) -> dict[int, int]:
     """The amount that counts against each budget, by its index. # policy-v1 §5 "Counting" """
@@ -22,7 +19,6 @@ def paid_by_budget(budgets: list, spends: list) -> dict[int, int]:
             if (spend["chainId"], spend["token"]) == (budget["chainId"], budget["token"]):
                 paid[index] = paid.get(index, 0) + spend["amount"]
     return paid
-
 
 def check_count(budgets: list, spends: list, count: dict, signed_at_ms: int, shown_s: int) -> None:
     """The rules of receipt-v2 §6 about one count, in the order of its table; `budget_log` and before come first."""

@@ -10,7 +10,6 @@ MAX_OPENING = 262_144
 MAX_DEPTH = 24
 N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
-
 class Opening(NamedTuple):
     """An opening that matches its receipt. A half that is withheld is None; so are both for the owner of an address."""
 
@@ -18,13 +17,11 @@ class Opening(NamedTuple):
     signature: bytes | None = None
     identity: dict | None = None
 
-
 def check_signature_form(signature: bytes) -> None:
     """# protocol "Signature": r in range, low s, v 27 or 28"""
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
     if not 1 <= r < N or not 1 <= s <= (N - 1) // 2 or signature[64] not in (27, 28):
         raise ValueError("invalid signature: r, s or v out of range")
-
 
 def parse_opening(data: bytes) -> tuple[bytes, Opening]:
     """The commitment of an opening, and what it shows. # protocol "Opening" """
@@ -45,7 +42,6 @@ def parse_opening(data: bytes) -> tuple[bytes, Opening]:
         signature_hash = sha256(tag("opening-signature/v1") + salt + signature)
     return sha256(tag("opening/v1") + content_hash + signature_hash), Opening(content, signature)
 
-
 def parse_owner_opening(data: bytes) -> tuple[bytes, Opening]:
     """The commitment to the owner of an address, and the owner. # protocol "Client keys and owners" """
     value = parse_json(data, MAX_OPENING, MAX_DEPTH)
@@ -55,7 +51,6 @@ def parse_owner_opening(data: bytes) -> tuple[bytes, Opening]:
     if not all(isinstance(item, str) or item is None and name == "email" for name, item in identity.items()):
         raise ValueError("invalid opening: its identity")
     return sha256(tag("owner/v1") + unhex(value["salt"], 32) + canonical(identity)), Opening(identity=identity)
-
 
 def check_opening(receipt: dict, data: bytes) -> Opening:
     """The step `opening`. # receipt-v2 §4"""

@@ -21,7 +21,6 @@ X402_SPENDER = "0x402085c248eea27d92e8b30b2c58ed07f9e20001"
 PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
 MAX_VALIDITY_S = 3600
 
-
 class Policy(NamedTuple):
     hash: bytes
     log: dict | None
@@ -31,14 +30,12 @@ class Policy(NamedTuple):
     schedule: dict | None
     time: list
 
-
 class PolicyError(ValueError):
     """A block that is no policy: vault_policy_not_canonical or vault_policy_malformed."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
         self.code = code
-
 
 class Refusal(ValueError):
     """A request that a policy doesn't allow, with the codes of policy-v1 §7."""
@@ -47,11 +44,9 @@ class Refusal(ValueError):
         super().__init__(", ".join(codes))
         self.codes = codes
 
-
 def _require(condition, reason: str) -> None:
     if not condition:
         raise ValueError(f"invalid policy: {reason}")
-
 
 def parse_policy(data: bytes) -> Policy:
     """# policy-v1 §1 to §5"""
@@ -69,7 +64,6 @@ def parse_policy(data: bytes) -> Policy:
         raise PolicyError("vault_policy_malformed", str(error)) from None
     return policy
 
-
 def _check_order(value) -> None:
     """Every list is in ascending order of the canonical bytes of its items, each once. # policy-v1 §1"""
     if isinstance(value, list):
@@ -77,7 +71,6 @@ def _check_order(value) -> None:
         _require(all(a < b for a, b in zip(items, items[1:])), "a list out of order, or with an item twice")
     for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
         _check_order(child)
-
 
 def _check_policy(policy: Policy) -> None:
     """What the schema can't express. # policy-v1 §1 to §5"""
@@ -103,10 +96,8 @@ def _check_policy(policy: Policy) -> None:
     for rule in policy.rules:
         _check_rule(rule, policy)
 
-
 def _is_host(text: str) -> bool:
     return len(text) <= 253 and HOST.fullmatch(text) is not None
-
 
 def _is_origin(text: str, rp_id: str) -> bool:
     """# policy-v1 §2 "origins" """
@@ -117,13 +108,11 @@ def _is_origin(text: str, rp_id: str) -> bool:
         and (port is None or int(port) <= 65535 and port != ("443" if scheme == "https" else "80"))
     )
 
-
 def is_log_origin(text: str) -> bool:
     """# log-v1 §3, rule 1"""
     return 1 <= len(text.encode("utf-8")) <= 255 and not any(
         char in "+\ufeff" or char.isspace() or unicodedata.category(char) == "Cc" for char in text
     )
-
 
 def _check_rule(rule: dict, policy: Policy) -> None:
     """# policy-v1 §3 and §5"""
@@ -145,7 +134,6 @@ def _check_rule(rule: dict, policy: Policy) -> None:
             for text in item.get("oneOf", [item.get("max", "0")]):
                 amount(text, int(item["type"][4:]))
 
-
 class Request(NamedTuple):
     """What a vault is to sign: the fields of a transaction, a message or typed data."""
 
@@ -153,7 +141,6 @@ class Request(NamedTuple):
     content: dict
     vault: str = ""
     now_ms: int = 0
-
 
 def check_request(policy: Policy, index: int, request: Request, sample: tuple[dict, int] | None = None) -> list[dict]:
     """What the rule's payment spends, as { chainId, token, amount }; a Refusal if the rule doesn't allow the request.
@@ -177,15 +164,12 @@ def check_request(policy: Policy, index: int, request: Request, sample: tuple[di
         _refuse((_transaction_codes if request.kind == "transaction" else _typed_data_codes)(rule, request.content))
     return []
 
-
 def _refuse(codes: list[str]) -> None:
     if codes:
         raise Refusal(*codes)
 
-
 def _failed(checks: dict[str, bool]) -> list[str]:
     return [code for code, passes in checks.items() if not passes]
-
 
 def _check_schedule(policy: Policy, request: Request, sample) -> None:
     """# policy-v1 §4"""
@@ -197,14 +181,11 @@ def _check_schedule(policy: Policy, request: Request, sample) -> None:
     if sample[1] < policy.schedule["startsAtMs"] + period * policy.schedule["everyS"] * 1000:
         raise Refusal("nonce_not_due")
 
-
 def _is_listed(value, allowed) -> bool:
     return allowed == "any" or value in allowed
 
-
 def _fee(tx: dict) -> int:
     return int(tx["gas"]) * int(tx["maxFeePerGas"])
-
 
 def _transaction_codes(rule: dict, tx: dict) -> list[str]:
     """# policy-v1 §3"""
@@ -228,7 +209,6 @@ def _transaction_codes(rule: dict, tx: dict) -> list[str]:
         })
     return codes
 
-
 def _decode(kind: str, word: bytes):
     """The word as a policy writes it, or None if its padding isn't zero."""
     number = int.from_bytes(word, "big")
@@ -239,7 +219,6 @@ def _decode(kind: str, word: bytes):
         return None
     return "0x" + word[12:].hex() if kind == "address" else number == 1 if kind == "bool" else str(number)
 
-
 def _typed_data_codes(rule: dict, content: dict) -> list[str]:
     domain = _normal_domain(content["domain"])
     return _failed({
@@ -248,19 +227,15 @@ def _typed_data_codes(rule: dict, content: dict) -> list[str]:
         "primary_type_not_allowed": _is_listed(content["primaryType"], rule["primaryTypes"]),
     })
 
-
 def _normal_domain(domain: dict) -> dict:
     """Chain and contract count by value, in any spelling of the protocol."""
     normal = {"chainId": integer, "verifyingContract": str.lower}
     return {name: normal.get(name, str)(value) for name, value in domain.items()}
 
-
 # Forms of payments. # policy-v1 §5
-
 
 def _struct(text: str) -> list[dict]:
     return [dict(zip(("type", "name"), member.split(" "))) for member in text.split(",")]
-
 
 EIP3009 = {"TransferWithAuthorization": _struct("address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce")}
 X402_PERMIT2 = {
@@ -268,7 +243,6 @@ X402_PERMIT2 = {
     "TokenPermissions": _struct("address token,uint256 amount"),
     "Witness": _struct("address to,uint256 validAfter"),
 }
-
 
 class Payment(NamedTuple):
     form: str
@@ -280,7 +254,6 @@ class Payment(NamedTuple):
     payer: str | None = None
     spender: str | None = None
     valid_s: tuple[int, int] = (0, 0)  # after and until
-
 
 def payment_of(request: Request) -> Payment | None:
     """The form of a request and what it pays, or None if it has none of the forms."""
@@ -305,7 +278,6 @@ def payment_of(request: Request) -> Payment | None:
         return Payment("x402-permit2", domain["chainId"], witness["to"].lower(), permitted["token"].lower(), integer(permitted["amount"]),
                        spender=message["spender"].lower(), valid_s=(integer(witness["validAfter"]), integer(message["deadline"])))
     return None
-
 
 def _spends(policy: Policy, rule: dict, request: Request) -> list[dict]:
     payment, now_s = payment_of(request), request.now_ms // 1000

@@ -7,20 +7,17 @@ from .crypto import keccak256
 
 MAX_DATA = 131_072
 
-
 def amount(text, bits: int = 256) -> int:
     """A decimal string without sign and leading zeros. # protocol "Transaction" """
     if not isinstance(text, str) or not re.fullmatch("0|[1-9][0-9]{0,77}", text) or int(text) >> bits:
         raise ValueError("invalid amount")
     return int(text)
 
-
 def natural(value, minimum: int = 0) -> int:
     """A JSON integer; Python's booleans are integers too, JSON's are not."""
     if type(value) is not int or not minimum <= value <= MAX_SAFE:
         raise ValueError("invalid number")
     return value
-
 
 def rlp(item) -> bytes:
     """RLP of bytes, numbers and lists. A number has no leading zeros; zero is the empty string. # protocol "Transaction" """
@@ -29,20 +26,16 @@ def rlp(item) -> bytes:
     data = _minimal(item) if isinstance(item, int) else item
     return data if len(data) == 1 and data[0] < 0x80 else _with_length(data, 0x80)
 
-
 def _minimal(number: int) -> bytes:
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
-
 
 def _with_length(data: bytes, offset: int) -> bytes:
     size = _minimal(len(data))
     return (bytes([offset + len(data)]) if len(data) < 56 else bytes([offset + 55 + len(size)]) + size) + data
 
-
 def _split(signature: bytes) -> list[int]:
     """yParity, r and s of r ‖ s ‖ v. # protocol "Signature" """
     return [signature[64] - 27, int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")]
-
 
 def transaction_fields(tx: dict) -> list:
     """The RLP fields of a transaction whose values are in range. # protocol "Transaction" """
@@ -52,24 +45,19 @@ def transaction_fields(tx: dict) -> list:
         raise ValueError("invalid transaction: data too long, or maxPriorityFeePerGas above maxFeePerGas")
     return [natural(tx["chainId"], 1), natural(tx["nonce"]), priority, fee, gas, un0x(tx["to"], 20), amount(tx["value"]), data, []]
 
-
 def transaction_digest(tx: dict) -> bytes:
     return keccak256(b"\x02" + rlp(transaction_fields(tx)))
 
-
 def transaction_hash(tx: dict, signature: bytes) -> bytes:
     return keccak256(b"\x02" + rlp(transaction_fields(tx) + _split(signature)))
-
 
 def _authorization_fields(subject: dict) -> list:
     # protocol "Authorization": chain 0 would be every chain
     return [natural(subject["chainId"], 1), un0x(subject["address"], 20), natural(subject["nonce"])]
 
-
 def authorization_hash(subject: dict, signature: bytes) -> bytes:
     """The second field of the event. # protocol "Statement" """
     return keccak256(rlp(_authorization_fields(subject) + _split(signature)))
-
 
 def digest_of(kind: str, subject: dict) -> bytes:
     """The digest that the fields of a public subject hash to. # receipt-v2 §4 "digest" """

@@ -15,10 +15,8 @@ BRACKETS = re.compile(r"(.*)\[([1-9][0-9]*)?\]", re.DOTALL)
 INTEGER = re.compile("0|-?[1-9][0-9]{0,77}")
 DOMAIN = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address", "salt": "bytes32"}
 
-
 def _reject(reason: str):
     raise ValueError(f"invalid typed data: {reason}")
-
 
 def message_digest(content) -> bytes:
     """# protocol "Message" """
@@ -26,7 +24,6 @@ def message_digest(content) -> bytes:
         raise ValueError("invalid message")
     message = _bytes(content["message"])
     return keccak256(b"\x19Ethereum Signed Message:\n" + str(len(message)).encode() + message)
-
 
 def hash_typed_data(content) -> bytes:
     """# protocol "Typed data" """
@@ -47,7 +44,6 @@ def hash_typed_data(content) -> bytes:
     separator = _Hasher({"EIP712Domain": listed}).struct("EIP712Domain", domain)
     return keccak256(b"\x19\x01" + separator + _Hasher(types).struct(primary, content["message"]))
 
-
 def _check_types(types) -> None:
     """# protocol "Typed data", rules 1 to 3"""
     if not isinstance(types, dict):
@@ -66,7 +62,6 @@ def _check_types(types) -> None:
     for struct in types:
         _depth_of(struct, types, depths, 0)
 
-
 def _depth_of(kind: str, types: dict, depths: dict, level: int) -> int:
     """How deep a type nests: each struct and each pair of brackets counts one. A struct that contains itself has no end."""
     match = BRACKETS.fullmatch(kind)
@@ -80,7 +75,6 @@ def _depth_of(kind: str, types: dict, depths: dict, level: int) -> int:
     if level + depths[kind] > MAX_NESTING:
         _reject("nested too deeply")
     return depths[kind]
-
 
 def integer(value, kind: str = "uint256") -> int:
     """# protocol "Typed data", rule 6"""
@@ -98,12 +92,10 @@ def integer(value, kind: str = "uint256") -> int:
         _reject("an integer out of range")
     return number
 
-
 def _bytes(value, length: int | None = None) -> bytes:
     if not isinstance(value, str) or not re.fullmatch("0x(?:[0-9a-fA-F]{2})*", value) or length not in (None, len(value) // 2 - 1):
         _reject("bytes")
     return bytes.fromhex(value[2:])
-
 
 class _Hasher:
     """Hashes structs, and counts the blocks of Keccak-256. # protocol "Typed data", rules 4 and 5"""
@@ -151,7 +143,6 @@ class _Hasher:
         if kind.startswith("bytes"):
             return _bytes(value, int(kind[5:])).ljust(32, b"\0")
         return (int(value) if kind == "bool" else integer(value, kind) % (1 << 256)).to_bytes(32, "big")
-
 
 def content_digest(kind: str, content) -> bytes:
     return message_digest(content) if kind == "message" else hash_typed_data(content)

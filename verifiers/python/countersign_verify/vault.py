@@ -10,7 +10,6 @@ from .faults import Fault, Skip
 from .opening import Opening
 from .policy import Policy, Request, check_request, parse_policy
 
-
 @dataclass
 class View:
     """What the steps of vaults need of a receipt and of the steps before."""
@@ -38,7 +37,6 @@ class View:
         times = [self.cosigned_s[key] for key in policy.log["witnesses"] if key in (self.cosigned_s or {})]
         return times if len(times) >= policy.log["quorum"] else []
 
-
 def check_policy(receipt: dict, block: bytes | None) -> Policy:
     """# receipt-v2 §4 "vault-policy" """
     named = parse_cid(receipt.get("policy"))
@@ -49,7 +47,6 @@ def check_policy(receipt: dict, block: bytes | None) -> Policy:
     if sha256(block) != named:
         raise ValueError("the block isn't the policy that the receipt names")
     return parse_policy(block)
-
 
 def check_rule(view: View, policy: Policy) -> list[dict] | None:
     """What the payment spends, or None if that isn't shown. # receipt-v2 §4 "vault-rule" """
@@ -62,7 +59,6 @@ def check_rule(view: View, policy: Policy) -> list[dict] | None:
         raise Skip("vault-rule", "the content isn't shown")
     return spends
 
-
 def _check_revocation(view: View, policy: Policy) -> None:
     """# receipt-v2 §7"""
     keys = [approver["publicKey"] for approver in policy.approvers if approver["type"] == "key"]
@@ -70,7 +66,6 @@ def _check_revocation(view: View, policy: Policy) -> None:
         raise ValueError("a revocation names a rule, or the key isn't an agent's")
     if view.is_log_known and view.log_origin != policy.log["origin"]:  # agents only exist with budgets, so with an origin
         raise ValueError("the receipt is in another log than the policy's")
-
 
 def _check_signature(view: View, policy: Policy) -> list[dict] | None:
     index, address = view.statement["rule"], view.statement["address"]
@@ -87,11 +82,9 @@ def _check_signature(view: View, policy: Policy) -> list[dict] | None:
     sample = next(((source, view.sample_ms) for source in policy.time if view.is_signed_by(source)), None)
     return check_request(policy, index, Request(kind, content, address, view.signed_at_ms), sample)
 
-
 def _rule(view: View, policy: Policy | None) -> dict | None:
     index = view.statement["rule"]
     return policy.rules[index] if policy and index is not None and index < len(policy.rules) else None
-
 
 def check_approvals(view: View, policy: Policy) -> None:
     """# receipt-v2 §4 "vault-approvals" and §7"""
@@ -115,12 +108,10 @@ def check_approvals(view: View, policy: Policy) -> None:
         raise ValueError("an empty list, or the statement names other approvals")
     check_list(policy, approvals or [], required, statement["address"], index, kind, digest, view.signed_at_ms)
 
-
 def has_budget_step(view: View, policy: Policy | None) -> bool:
     """Only if the rule is of kind spend, or a count is shown. # receipt-v2 §4 "vault-budget" """
     rule = _rule(view, policy)
     return view.kind in ("transaction", "off-chain") and (rule is not None and rule["kind"] == "spend" or view.count() is not None)
-
 
 def check_budget(view: View, policy: Policy, spends: list[dict] | None) -> None:
     """# receipt-v2 §6; `spends` is the result of the step `vault-rule`, or None if it didn't pass"""
