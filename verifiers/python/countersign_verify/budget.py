@@ -2,7 +2,9 @@
 
 from .faults import Fault
 
-STEP = "vault-budget"
+def require_count(condition, code: str, message: str) -> None:
+    if not condition:
+        raise Fault("vault-budget", code, message)
 
 def shown_time(times: list[int], witnesses: int, quorum: int) -> int:
     """The time that honest witnesses in two quorums show, of the times of a quorum's cosignatures. # receipt-v2 §6"""
@@ -22,13 +24,8 @@ def paid_by_budget(budgets: list, spends: list) -> dict[int, int]:
 
 def check_count(budgets: list, spends: list, count: dict, signed_at_ms: int, shown_s: int) -> None:
     """The rules of receipt-v2 §6 about one count, in the order of its table; `budget_log` and before come first."""
-
-    def require(condition, code: str, message: str) -> None:
-        if not condition:
-            raise Fault(STEP, code, message)
-
     time_s, items, paid = count["time"], count["items"], paid_by_budget(budgets, spends)
-    require(count["sequence"] >= 1, "budget_sequence", "the sequence number isn't at least 1")
+    require_count(count["sequence"] >= 1, "budget_sequence", "the sequence number isn't at least 1")
 
     def is_window_right(item: dict) -> bool:
         period_s = budgets[item["budget"]]["periodS"]
@@ -38,18 +35,18 @@ def check_count(budgets: list, spends: list, count: dict, signed_at_ms: int, sho
     for index, amount in paid.items():
         item = by_budget.get(index)
         before = int(item["before"]) if item and is_window_right(item) else 0
-        require(before + amount <= int(budgets[index]["limit"]), "budget_exceeded", f"budget {index} doesn't allow the payment")
-    require([item["budget"] for item in items] == sorted(paid), "budget_items", "the items aren't the budgets of the paid assets")
-    require(all(map(is_window_right, items)), "budget_window", "a window is before that of the time")
+        require_count(before + amount <= int(budgets[index]["limit"]), "budget_exceeded", f"budget {index} doesn't allow the payment")
+    require_count([item["budget"] for item in items] == sorted(paid), "budget_items", "the items aren't the budgets of the paid assets")
+    require_count(all(map(is_window_right, items)), "budget_window", "a window is before that of the time")
     for item in items:
         counted = int(item["after"]) - int(item["before"])
-        require(counted == paid[item["budget"]], "budget_amount", f"counted {counted} instead of {paid[item['budget']]}")
-    require(shown_s * 1000 <= signed_at_ms + 125_000, "budget_late", "the witnesses cosigned too late")
+        require_count(counted == paid[item["budget"]], "budget_amount", f"counted {counted} instead of {paid[item['budget']]}")
+    require_count(shown_s * 1000 <= signed_at_ms + 125_000, "budget_late", "the witnesses cosigned too late")
     periods = {item["budget"]: budgets[item["budget"]]["periodS"] for item in items}
-    require((time_s is None) == (not any(periods.values())), "budget_time", "a time without a period, or a period without a time")
+    require_count((time_s is None) == (not any(periods.values())), "budget_time", "a time without a period, or a period without a time")
     if time_s is not None:
         oldest = signed_at_ms // 1000 - (660 if count["isRepeated"] else 60)
-        require(oldest <= time_s <= shown_s, "budget_time", "the time is too old, or after that of the witnesses")
+        require_count(oldest <= time_s <= shown_s, "budget_time", "the time is too old, or after that of the witnesses")
     for item in items:
         period_s = periods[item["budget"]]
-        require(period_s == 0 or item["window"] <= shown_s // period_s, "budget_window", "a window is after that of the witnesses")
+        require_count(period_s == 0 or item["window"] <= shown_s // period_s, "budget_window", "a window is after that of the witnesses")

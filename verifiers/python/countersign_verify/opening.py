@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from . import schema
 from .codec import canonical, parse_json, sha256, tag, un0x, unhex
+from .faults import require
 
 SCHEMA = "protocol/spec/opening-v1.schema.json"
 MAX_OPENING = 262_144
@@ -20,14 +21,12 @@ class Opening(NamedTuple):
 def check_signature_form(signature: bytes) -> None:
     """# protocol "Signature": r in range, low s, v 27 or 28"""
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
-    if not 1 <= r < N or not 1 <= s <= (N - 1) // 2 or signature[64] not in (27, 28):
-        raise ValueError("invalid signature: r, s or v out of range")
+    require(1 <= r < N and 1 <= s <= (N - 1) // 2 and signature[64] in (27, 28), "invalid signature: r, s or v out of range")
 
 def parse_opening(data: bytes) -> tuple[bytes, Opening]:
     """The commitment of an opening, and what it shows. # protocol "Opening" """
     value = parse_json(data, MAX_OPENING, MAX_DEPTH)
-    if not schema.matches(SCHEMA, value):
-        raise ValueError("invalid opening: see opening-v1.schema.json")
+    require(schema.matches(SCHEMA, value), "invalid opening: see opening-v1.schema.json")
     content, signature = value["content"], value["signature"]
     if isinstance(content, str):
         content_hash, content = unhex(content), None
@@ -46,18 +45,14 @@ def parse_owner_opening(data: bytes) -> tuple[bytes, Opening]:
     """The commitment to the owner of an address, and the owner. # protocol "Client keys and owners" """
     value = parse_json(data, MAX_OPENING, MAX_DEPTH)
     identity = value["identity"] if isinstance(value, dict) and set(value) == {"salt", "identity"} else None
-    if not isinstance(identity, dict) or set(identity) != {"issuer", "subject", "email"}:
-        raise ValueError("invalid opening: unknown or missing members")
-    if not all(isinstance(item, str) or item is None and name == "email" for name, item in identity.items()):
-        raise ValueError("invalid opening: its identity")
+    require(isinstance(identity, dict) and set(identity) == {"issuer", "subject", "email"}, "invalid opening: unknown or missing members")
+    require(all(isinstance(item, str) or item is None and name == "email" for name, item in identity.items()), "invalid opening: its identity")
     return sha256(tag("owner/v1") + unhex(value["salt"], 32) + canonical(identity)), Opening(identity=identity)
 
 def check_opening(receipt: dict, data: bytes) -> Opening:
     """The step `opening`. # receipt-v2 §4"""
     kind, subject = receipt["kind"], receipt["subject"]
-    if kind not in ("address", "off-chain"):
-        raise ValueError(f"a receipt of the kind {kind} has no opening")
+    require(kind in ("address", "off-chain"), f"a receipt of the kind {kind} has no opening")
     commitment, opening = parse_owner_opening(data) if kind == "address" else parse_opening(data)
-    if commitment.hex() != subject["owner" if kind == "address" else "commitment"]:
-        raise ValueError("it doesn't open the receipt's commitment")
+    require(commitment.hex() == subject["owner" if kind == "address" else "commitment"], "it doesn't open the receipt's commitment")
     return opening

@@ -8,6 +8,7 @@ from . import schema
 from .bls import is_g2_key
 from .codec import canonical, parse_canonical, sha256, un0x, unhex
 from .crypto import is_ed25519_key, p256_key
+from .faults import require
 from .transaction import amount, transaction_digest
 from .typed_data import content_digest, integer
 
@@ -44,10 +45,6 @@ class Refusal(ValueError):
         super().__init__(", ".join(codes))
         self.codes = codes
 
-def _require(condition, reason: str) -> None:
-    if not condition:
-        raise ValueError(f"invalid policy: {reason}")
-
 def parse_policy(data: bytes) -> Policy:
     """# policy-v1 §1 to §5"""
     try:
@@ -55,7 +52,7 @@ def parse_policy(data: bytes) -> Policy:
     except ValueError as error:
         raise PolicyError("vault_policy_not_canonical", str(error)) from None
     try:
-        _require(schema.matches(SCHEMA, value), "see policy-v1.schema.json")
+        require(schema.matches(SCHEMA, value), "see policy-v1.schema.json")
         policy = Policy(sha256(data), value["log"], value["approvers"], value["rules"], value.get("budgets", []),
                         value.get("schedule"), value.get("time", []))
         _check_order(value)
@@ -68,7 +65,7 @@ def _check_order(value) -> None:
     """Every list is in ascending order of the canonical bytes of its items, each once. # policy-v1 §1"""
     if isinstance(value, list):
         items = [canonical(item) for item in value]
-        _require(all(a < b for a, b in zip(items, items[1:])), "a list out of order, or with an item twice")
+        require(all(a < b for a, b in zip(items, items[1:])), "a list out of order, or with an item twice")
     for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
         _check_order(child)
 
@@ -76,21 +73,21 @@ def _check_policy(policy: Policy) -> None:
     """What the schema can't express. # policy-v1 §1 to §5"""
     for approver in policy.approvers:
         key = unhex(approver["publicKey"])
-        _require(is_ed25519_key(key) if approver["type"] == "key" else p256_key(key), "the key of an approver")
+        require(is_ed25519_key(key) if approver["type"] == "key" else p256_key(key), "the key of an approver")
         if approver["type"] == "passkey":
-            _require(_is_host(approver["rpId"]), "an rpId")
-            _require(all(_is_origin(origin, approver["rpId"]) for origin in approver["origins"]), "an origin")
-    _require(len({approver["publicKey"] for approver in policy.approvers}) == len(policy.approvers), "a key twice")
+            require(_is_host(approver["rpId"]), "an rpId")
+            require(all(_is_origin(origin, approver["rpId"]) for origin in approver["origins"]), "an origin")
+    require(len({approver["publicKey"] for approver in policy.approvers}) == len(policy.approvers), "a key twice")
     if policy.log:
         keys = policy.log["witnesses"]
-        _require(len(keys) < 2 * policy.log["quorum"] <= 2 * len(keys), "its quorum")
-        _require(all(is_ed25519_key(unhex(key)) for key in keys), "the key of a witness")
-        _require(is_log_origin(policy.log.get("origin", "-")), "the origin of its log")
-    _require(len({(b["chainId"], b["token"], b["periodS"]) for b in policy.budgets}) == len(policy.budgets), "an asset and period twice")
+        require(len(keys) < 2 * policy.log["quorum"] <= 2 * len(keys), "its quorum")
+        require(all(is_ed25519_key(unhex(key)) for key in keys), "the key of a witness")
+        require(is_log_origin(policy.log.get("origin", "-")), "the origin of its log")
+    require(len({(b["chainId"], b["token"], b["periodS"]) for b in policy.budgets}) == len(policy.budgets), "an asset and period twice")
     for source in policy.time:
         key = unhex(source["key"])
-        _require(is_ed25519_key(key) if source["kind"] == "satellite" else is_g2_key(key), "the key of a source of time")
-    _require(policy.schedule is None or all(rule["kind"] == "transaction" for rule in policy.rules), "a schedule for other rules")
+        require(is_ed25519_key(key) if source["kind"] == "satellite" else is_g2_key(key), "the key of a source of time")
+    require(policy.schedule is None or all(rule["kind"] == "transaction" for rule in policy.rules), "a schedule for other rules")
     for budget in policy.budgets:
         amount(budget["limit"])
     for rule in policy.rules:
@@ -117,16 +114,16 @@ def is_log_origin(text: str) -> bool:
 def _check_rule(rule: dict, policy: Policy) -> None:
     """# policy-v1 §3 and §5"""
     counted = range(len(policy.approvers)) if rule["approvers"] == "any" else rule["approvers"]
-    _require(all(index < len(policy.approvers) for index in counted) and rule["approvals"] <= len(counted), "the approvers of a rule")
+    require(all(index < len(policy.approvers) for index in counted) and rule["approvals"] <= len(counted), "the approvers of a rule")
     if rule["kind"] == "spend":
         spenders = rule.get("spenders", [X402_SPENDER])
-        _require(rule["payees"] == "any" or spenders == [X402_SPENDER], "payees that Permit2 doesn't enforce")
+        require(rule["payees"] == "any" or spenders == [X402_SPENDER], "payees that Permit2 doesn't enforce")
         coins = {budget["chainId"] for budget in policy.budgets if budget["token"] is None}
-        _require(not {"coin", "transfer"} & set(rule["forms"]) or coins >= set(rule["chainIds"]), "coins without a budget")
+        require(not {"coin", "transfer"} & set(rule["forms"]) or coins >= set(rule["chainIds"]), "coins without a budget")
     elif policy.budgets:
-        _require(all(policy.approvers[index]["type"] == "passkey" for index in counted), "a rule of agents that doesn't spend")
+        require(all(policy.approvers[index]["type"] == "passkey" for index in counted), "a rule of agents that doesn't spend")
     arguments = rule.get("arguments", [])
-    _require(len({item["at"] for item in arguments if item["at"] < rule["words"]}) == len(arguments), "the word of an argument")
+    require(len({item["at"] for item in arguments if item["at"] < rule["words"]}) == len(arguments), "the word of an argument")
     for name in {"maxValueWei", "maxFeeWei"} & set(rule):
         amount(rule[name])
     for item in arguments:

@@ -4,19 +4,18 @@ import re
 
 from .codec import MAX_SAFE, un0x
 from .crypto import keccak256
+from .faults import require
 
 MAX_DATA = 131_072
 
 def amount(text, bits: int = 256) -> int:
     """A decimal string without sign and leading zeros. # protocol "Transaction" """
-    if not isinstance(text, str) or not re.fullmatch("0|[1-9][0-9]{0,77}", text) or int(text) >> bits:
-        raise ValueError("invalid amount")
+    require(isinstance(text, str) and re.fullmatch("0|[1-9][0-9]{0,77}", text) and not int(text) >> bits, "invalid amount")
     return int(text)
 
 def natural(value, minimum: int = 0) -> int:
     """A JSON integer; Python's booleans are integers too, JSON's are not."""
-    if type(value) is not int or not minimum <= value <= MAX_SAFE:
-        raise ValueError("invalid number")
+    require(type(value) is int and minimum <= value <= MAX_SAFE, "invalid number")
     return value
 
 def rlp(item) -> bytes:
@@ -41,8 +40,7 @@ def transaction_fields(tx: dict) -> list:
     """The RLP fields of a transaction whose values are in range. # protocol "Transaction" """
     data, gas = un0x(tx["data"]), amount(tx["gas"], 64)
     fee, priority = amount(tx["maxFeePerGas"]), amount(tx["maxPriorityFeePerGas"])
-    if len(data) > MAX_DATA or priority > fee:
-        raise ValueError("invalid transaction: data too long, or maxPriorityFeePerGas above maxFeePerGas")
+    require(len(data) <= MAX_DATA and priority <= fee, "invalid transaction: data too long, or maxPriorityFeePerGas above maxFeePerGas")
     return [natural(tx["chainId"], 1), natural(tx["nonce"]), priority, fee, gas, un0x(tx["to"], 20), amount(tx["value"]), data, []]
 
 def transaction_digest(tx: dict) -> bytes:

@@ -4,6 +4,7 @@ import re
 
 from .codec import MAX_SAFE, canonical
 from .crypto import keccak256
+from .faults import require
 
 MAX_CONTENT = 32_768
 MAX_NESTING = 16
@@ -15,49 +16,36 @@ BRACKETS = re.compile(r"(.*)\[([1-9][0-9]*)?\]", re.DOTALL)
 INTEGER = re.compile("0|-?[1-9][0-9]{0,77}")
 DOMAIN = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address", "salt": "bytes32"}
 
-def _reject(reason: str):
-    raise ValueError(f"invalid typed data: {reason}")
-
 def message_digest(content) -> bytes:
     """# protocol "Message" """
-    if not isinstance(content, dict) or set(content) != {"message"} or len(canonical(content)) > MAX_CONTENT:
-        raise ValueError("invalid message")
+    require(isinstance(content, dict) and set(content) == {"message"} and len(canonical(content)) <= MAX_CONTENT, "invalid message")
     message = _bytes(content["message"])
     return keccak256(b"\x19Ethereum Signed Message:\n" + str(len(message)).encode() + message)
 
 def hash_typed_data(content) -> bytes:
     """# protocol "Typed data" """
-    if not isinstance(content, dict) or set(content) != {"domain", "types", "primaryType", "message"}:
-        _reject("its members")
-    if len(canonical(content)) > MAX_CONTENT:
-        _reject("too large")
+    require(isinstance(content, dict) and set(content) == {"domain", "types", "primaryType", "message"}, "invalid typed data: its members")
+    require(len(canonical(content)) <= MAX_CONTENT, "message_too_large")
     domain, types, primary = content["domain"], content["types"], content["primaryType"]
     _check_types(types)
-    if not isinstance(primary, str) or primary not in types or primary == "EIP712Domain":
-        _reject("its primary type")
-    if not isinstance(domain, dict) or not domain or not set(domain) <= set(DOMAIN):  # rule 7
-        _reject("its domain")
+    require(isinstance(primary, str) and primary in types and primary != "EIP712Domain", "invalid typed data: its primary type")
+    require(isinstance(domain, dict) and domain and set(domain) <= set(DOMAIN), "invalid typed data: its domain")  # rule 7
     listed = [{"name": name, "type": kind} for name, kind in DOMAIN.items() if name in domain]
-    if types.get("EIP712Domain", listed) != listed:
-        _reject("the type of its domain")
+    require(types.get("EIP712Domain", listed) == listed, "invalid typed data: the type of its domain")
     # Rule 4: the domain and its type have a separate budget.
     separator = _Hasher({"EIP712Domain": listed}).struct("EIP712Domain", domain)
     return keccak256(b"\x19\x01" + separator + _Hasher(types).struct(primary, content["message"]))
 
 def _check_types(types) -> None:
     """# protocol "Typed data", rules 1 to 3"""
-    if not isinstance(types, dict):
-        _reject("its types")
+    require(isinstance(types, dict), "invalid typed data: its types")
     for struct, members in types.items():
-        if not NAME.fullmatch(struct) or RESERVED.fullmatch(struct) or not isinstance(members, list):
-            _reject("a struct")
+        require(NAME.fullmatch(struct) and not RESERVED.fullmatch(struct) and isinstance(members, list), "invalid typed data: a struct")
         for member in members:
-            if not isinstance(member, dict) or set(member) != {"name", "type"} or not isinstance(member["type"], str):
-                _reject("a member of a struct")
-            if not isinstance(member["name"], str) or not NAME.fullmatch(member["name"]) or member["type"].split("[")[0] == "EIP712Domain":
-                _reject("a member of a struct")
-        if len({member["name"] for member in members}) != len(members):
-            _reject("a member twice")
+            is_text = isinstance(member, dict) and set(member) == {"name", "type"} and all(isinstance(text, str) for text in member.values())
+            require(is_text and NAME.fullmatch(member["name"]), "invalid typed data: a member of a struct")
+            require(member["type"].split("[")[0] != "EIP712Domain", "invalid typed data: a domain in a struct")  # rule 7
+        require(len({member["name"] for member in members}) == len(members), "invalid typed data: a member twice")
     depths: dict[str, int] = {}
     for struct in types:
         _depth_of(struct, types, depths, 0)
@@ -67,34 +55,26 @@ def _depth_of(kind: str, types: dict, depths: dict, level: int) -> int:
     match = BRACKETS.fullmatch(kind)
     if kind in ATOMIC:
         return 0
-    if level == MAX_NESTING or not match and kind not in types:
-        _reject("an unknown type, nested too deeply, or a struct in itself")
+    require(level < MAX_NESTING and (match or kind in types), "invalid typed data: an unknown type, or nested too deeply")
     if kind not in depths:
         inner = [match[1]] if match else [member["type"] for member in types[kind]]
         depths[kind] = 1 + max((_depth_of(name, types, depths, level + 1) for name in inner), default=0)
-    if level + depths[kind] > MAX_NESTING:
-        _reject("nested too deeply")
+    require(level + depths[kind] <= MAX_NESTING, "invalid typed data: nested too deeply")
     return depths[kind]
 
 def integer(value, kind: str = "uint256") -> int:
     """# protocol "Typed data", rule 6"""
-    if type(value) is int and abs(value) <= MAX_SAFE:
-        number = value
-    elif isinstance(value, str) and INTEGER.fullmatch(value):
-        number = int(value)
-    elif isinstance(value, str) and re.fullmatch("0x[0-9a-fA-F]{1,64}", value):
-        number = int(value, 16)
-    else:
-        _reject("an integer")
-    bits = int(kind.lstrip("uint"))
-    low, high = (0, 1 << bits) if kind[0] == "u" else (-(1 << bits - 1), 1 << bits - 1)
-    if not low <= number < high:
-        _reject("an integer out of range")
+    is_number, text = type(value) is int and abs(value) <= MAX_SAFE, value if isinstance(value, str) else ""
+    is_hex = re.fullmatch("0x[0-9a-fA-F]{1,64}", text) is not None
+    require(is_number or is_hex or INTEGER.fullmatch(text), "invalid typed data: an integer")
+    number, bits = int(text, 16) if is_hex else int(value), int(kind.lstrip("uint"))
+    low = 0 if kind[0] == "u" else -(1 << bits - 1)
+    require(low <= number < low + (1 << bits), "invalid typed data: an integer out of range")
     return number
 
 def _bytes(value, length: int | None = None) -> bytes:
-    if not isinstance(value, str) or not re.fullmatch("0x(?:[0-9a-fA-F]{2})*", value) or length not in (None, len(value) // 2 - 1):
-        _reject("bytes")
+    require(isinstance(value, str) and re.fullmatch("0x(?:[0-9a-fA-F]{2})*", value), "invalid typed data: bytes")
+    require(length in (None, len(value) // 2 - 1), "invalid typed data: the length of bytes")
     return bytes.fromhex(value[2:])
 
 class _Hasher:
@@ -105,14 +85,12 @@ class _Hasher:
 
     def hash(self, data: bytes) -> bytes:
         self.left -= len(data) // 136 + 1
-        if self.left < 0:
-            _reject("too much to hash")
+        require(self.left >= 0, "invalid typed data: too much to hash")
         return keccak256(data)
 
     def struct(self, name: str, value) -> bytes:
         members = self.types[name]
-        if not isinstance(value, dict) or set(value) != {member["name"] for member in members}:
-            _reject("the members of a struct")
+        require(isinstance(value, dict) and set(value) == {member["name"] for member in members}, "invalid typed data: members of a struct")
         if name not in self.type_hashes:
             self.type_hashes[name] = self.hash(self.encode_type(name).encode())
         return self.hash(self.type_hashes[name] + b"".join(self.word(member["type"], value[member["name"]]) for member in members))
@@ -129,13 +107,11 @@ class _Hasher:
 
     def word(self, kind: str, value) -> bytes:
         if match := BRACKETS.fullmatch(kind):
-            if not isinstance(value, list) or match[2] and str(len(value)) != match[2]:
-                _reject("a list")
+            require(isinstance(value, list) and match[2] in (None, str(len(value))), "invalid typed data: a list")
             return self.hash(b"".join(self.word(match[1], item) for item in value))
         if kind in self.types:
             return self.struct(kind, value)
-        if kind in ("string", "bool") and type(value) is not (str if kind == "string" else bool):
-            _reject(f"a {kind}")
+        require(kind not in ("string", "bool") or type(value) is {"string": str, "bool": bool}[kind], f"invalid typed data: a {kind}")
         if kind in ("string", "bytes"):
             return self.hash(value.encode("utf-8") if kind == "string" else _bytes(value))
         if kind == "address":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import budget
 from .approvals import REVOCATION_RULE, approvals_hash, check_approvals as check_list
 from .codec import parse_cid, sha256, un0x, unhex
-from .faults import Fault, Skip
+from .faults import Skip, require
 from .opening import Opening
 from .policy import Policy, Request, check_request, parse_policy
 
@@ -40,12 +40,10 @@ class View:
 def check_policy(receipt: dict, block: bytes | None) -> Policy:
     """# receipt-v2 §4 "vault-policy" """
     named = parse_cid(receipt.get("policy"))
-    if named.hex() != receipt["signer"]["statement"]["policy"]:
-        raise ValueError("receipt and statement name different policies")
+    require(named.hex() == receipt["signer"]["statement"]["policy"], "receipt and statement name different policies")
     if block is None:
         raise Skip("vault-policy", "the policy is missing")
-    if sha256(block) != named:
-        raise ValueError("the block isn't the policy that the receipt names")
+    require(sha256(block) == named, "the block isn't the policy that the receipt names")
     return parse_policy(block)
 
 def check_rule(view: View, policy: Policy) -> list[dict] | None:
@@ -53,8 +51,7 @@ def check_rule(view: View, policy: Policy) -> list[dict] | None:
     spends = _check_revocation(view, policy) if view.kind == "revocation" else _check_signature(view, policy)
     if policy.log and not view.is_log_known:
         raise Skip("vault-rule", "the log can't be checked without the batch")
-    if policy.log and not view.times(policy):
-        raise ValueError("no quorum of the policy's witnesses cosigned")
+    require(not policy.log or view.times(policy), "no quorum of the policy's witnesses cosigned")
     if view.kind == "off-chain" and view.content is None:
         raise Skip("vault-rule", "the content isn't shown")
     return spends
@@ -62,21 +59,17 @@ def check_rule(view: View, policy: Policy) -> list[dict] | None:
 def _check_revocation(view: View, policy: Policy) -> None:
     """# receipt-v2 §7"""
     keys = [approver["publicKey"] for approver in policy.approvers if approver["type"] == "key"]
-    if view.statement["rule"] is not None or view.receipt["subject"]["key"] not in keys:
-        raise ValueError("a revocation names a rule, or the key isn't an agent's")
-    if view.is_log_known and view.log_origin != policy.log["origin"]:  # agents only exist with budgets, so with an origin
-        raise ValueError("the receipt is in another log than the policy's")
+    require(view.statement["rule"] is None and view.receipt["subject"]["key"] in keys, "a revocation names a rule, or the key isn't an agent's")
+    # Agents only exist with budgets, so with an origin.
+    require(not view.is_log_known or view.log_origin == policy.log["origin"], "the receipt is in another log than the policy's")
 
 def _check_signature(view: View, policy: Policy) -> list[dict] | None:
     index, address = view.statement["rule"], view.statement["address"]
     rule = _rule(view, policy)
-    if rule is None or view.kind not in ("transaction", "off-chain"):
-        raise ValueError("the policy has no such rule, or vaults don't sign this kind")
-    if view.statement["session"] == "none" and rule.get("session") is not False:
-        raise ValueError("the rule needs a session")
+    require(rule is not None and view.kind in ("transaction", "off-chain"), "the policy has no such rule, or vaults don't sign this kind")
+    require(view.statement["session"] != "none" or rule.get("session") is False, "the rule needs a session")
     if view.kind == "off-chain" and view.content is None:
-        if rule["kind"] == "transaction" or not set(rule.get("forms", ["eip3009"])) & {"eip3009", "x402-permit2"}:
-            raise ValueError("the rule is for transactions")
+        require(rule["kind"] != "transaction" and set(rule.get("forms", ["eip3009"])) & {"eip3009", "x402-permit2"}, "the rule is for transactions")
         return None
     kind, content = ("transaction", view.receipt["subject"]) if view.kind == "transaction" else (view.content["kind"], view.content["content"])
     sample = next(((source, view.sample_ms) for source in policy.time if view.is_signed_by(source)), None)
@@ -116,16 +109,13 @@ def has_budget_step(view: View, policy: Policy | None) -> bool:
 def check_budget(view: View, policy: Policy, spends: list[dict] | None) -> None:
     """# receipt-v2 §6; `spends` is the result of the step `vault-rule`, or None if it didn't pass"""
     rule = _rule(view, policy)
-    if rule is None or rule["kind"] != "spend":
-        raise Fault("vault-budget", "budget_unexpected", "the rule doesn't spend from budgets")
+    budget.require_count(rule is not None and rule["kind"] == "spend", "budget_unexpected", "the rule doesn't spend from budgets")
     if view.kind == "off-chain" and view.content is None:
         raise Skip("vault-budget", "the content isn't shown")
-    if view.count() is None:
-        raise Fault("vault-budget", "budget_missing", "the payment wasn't counted")
+    budget.require_count(view.count() is not None, "budget_missing", "the payment wasn't counted")
     if view.cosigned_s is None:
         raise Skip("vault-budget", "there is no valid proof of the log")
-    if view.log_origin != policy.log["origin"]:
-        raise Fault("vault-budget", "budget_log", "the receipt is in another log than the policy's")
+    budget.require_count(view.log_origin == policy.log["origin"], "budget_log", "the receipt is in another log than the policy's")
     if spends is None:
         raise Skip("vault-budget", "the rule doesn't allow the payment")
     shown_s = budget.shown_time(view.times(policy), len(policy.log["witnesses"]), policy.log["quorum"])
