@@ -20,7 +20,7 @@ async function readInput(input: Input, folder: string): Promise<Source[]> {
   if (!existsSync(path)) throw new InputError('input_missing', file, `not found in ${folder}; ${how}`)
   const content = readFileSync(path)
   if (!isIntact(input, content)) {
-    throw new InputError('input_changed', file, `expected ${input.integrity}; delete the file, then ${how}`)
+    throw new InputError('input_changed', file, `expected ${input.integrity}; ${how}`)
   }
   let archive: Map<string, Uint8Array>
   try {
