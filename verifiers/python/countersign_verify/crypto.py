@@ -36,35 +36,28 @@ def _decode_point(data: bytes):
         return None
     return (P25519 - x if x & 1 != sign else x), y
 
+def _extend(point):
+    return *point, 1, point[0] * point[1] % P25519
+
 def _edwards_add(a, b):
+    """RFC 8032 §5.1.4, in extended coordinates"""
     p = P25519
     x1, y1, z1, t1 = a
     x2, y2, z2, t2 = b
-    e, f = (y1 - x1) * (y2 - x2) % p, (y1 + x1) * (y2 + x2) % p
-    c, d = 2 * D25519 * t1 * t2 % p, 2 * z1 * z2 % p
+    e, f, c, d = (y1 - x1) * (y2 - x2) % p, (y1 + x1) * (y2 + x2) % p, 2 * D25519 * t1 * t2 % p, 2 * z1 * z2 % p
     h, g, i, j = f + e, f - e, d - c, d + c
     return g * i % p, j * h % p, i * j % p, g * h % p
 
-def _edwards_sum(terms) -> tuple:
-    """The sum of k·P, for points in affine coordinates."""
-    points = [(k, (x, y, 1, x * y % P25519)) for k, (x, y) in terms]
-    total = (0, 1, 1, 0)
-    for bit in range(252, -1, -1):
-        total = _edwards_add(total, total)
-        for k, point in points:
-            if k >> bit & 1:
-                total = _edwards_add(total, point)
-    return total
-
-def _is_neutral(point) -> bool:
-    x, y, z, _ = point
-    return x % P25519 == 0 and (y - z) % P25519 == 0
+def _has_small_order(point) -> bool:
+    for _ in range(3):
+        point = _edwards_add(point, point)
+    return point[0] == 0 and point[1] == point[2]
 
 @lru_cache(1024)
 def is_ed25519_key(key: bytes) -> bool:
     """A canonical point that has no small order."""
     point = _decode_point(key) if len(key) == 32 else None
-    return point is not None and not _is_neutral(_edwards_sum([(8, point)]))
+    return point is not None and not _has_small_order(_extend(point))
 
 BASE25519 = _decode_point(bytes.fromhex("58" + "66" * 31))
 
@@ -81,11 +74,14 @@ def verify_ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
         return True
     except InvalidSignature:
         k = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L25519
-        minus_key = (-_decode_point(key)[0] % P25519, _decode_point(key)[1])
-        difference = _edwards_sum([(s, BASE25519), (k, minus_key), (1, (-r[0] % P25519, r[1]))])
-        for _ in range(3):
-            difference = _edwards_add(difference, difference)
-        return _is_neutral(difference)
+        x, y = _decode_point(key)
+        base, minus, total = _extend(BASE25519), _extend((-x % P25519, y)), (0, 1, 1, 0)
+        points = (total, base, minus, _edwards_add(base, minus))
+        for bit in range(252, -1, -1):
+            total = _edwards_add(total, total)
+            if choice := (s >> bit & 1) + 2 * (k >> bit & 1):
+                total = _edwards_add(total, points[choice])
+        return _has_small_order(_edwards_add(total, _extend((-r[0] % P25519, r[1]))))
 
 # P-256, for passkeys and stamps
 
@@ -109,38 +105,25 @@ def verify_p256(key: bytes, r: int, s: int, digest: bytes) -> bool:
     except InvalidSignature:
         return False
 
-# secp256k1: SEC 1 §4.1.6 in Jacobian coordinates
+# secp256k1: SEC 1 §4.1.6
 
 P = 2**256 - 2**32 - 977
 N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 G = (0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
      0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8)
 
-def _double(point):
-    x, y, z = point
-    a, b = x * x % P, y * y % P
-    d, e = 4 * x * b % P, 3 * a
-    x3 = (e * e - 2 * d) % P
-    return x3, (e * (d - x3) - 8 * b * b) % P, 2 * y * z % P
-
-def _add(point, affine):
-    x1, y1, z1 = point
-    x2, y2 = affine
-    if z1 == 0:
-        return x2, y2, 1
-    zz = z1 * z1 % P
-    h, r = (x2 * zz - x1) % P, (y2 * zz * z1 - y1) % P
-    if h == 0:
-        return _double(point) if r == 0 else (1, 1, 0)
-    hh = h * h % P
-    v, hhh = x1 * hh % P, hh * h % P
-    x3 = (r * r - hhh - 2 * v) % P
-    return x3, (r * (v - x3) - y1 * hhh) % P, z1 * h % P
-
-def _affine(point):
-    x, y, z = point
-    inverse = pow(z, -1, P)
-    return x * inverse**2 % P, y * inverse**3 % P
+def _add(a, b):
+    """The sum of two points; None is the point at infinity."""
+    if a is None or b is None:
+        return a or b
+    if a[0] != b[0]:
+        slope = (b[1] - a[1]) * pow(b[0] - a[0], -1, P)
+    elif a[1] == b[1]:
+        slope = 3 * a[0] * a[0] * pow(2 * a[1], -1, P)
+    else:
+        return None
+    x = (slope * slope - a[0] - b[0]) % P
+    return x, (slope * (a[0] - x) - a[1]) % P
 
 @lru_cache(65536)
 def recover(digest: bytes, signature: bytes) -> bytes:
@@ -149,22 +132,13 @@ def recover(digest: bytes, signature: bytes) -> bytes:
     require(len(signature) == 65 and 1 <= r < N and 1 <= s <= (N - 1) // 2 and v in (0, 1), "invalid signature: r, s or v out of range")
     root = pow(r**3 + 7, (P + 1) // 4, P)
     require(root * root % P == (r**3 + 7) % P, "invalid signature: r is no point")
-    point = (r, root if root & 1 == v else P - root)
-    inverse = pow(r, -1, N)
+    point, inverse, total = (r, root if root & 1 == v else P - root), pow(r, -1, N), None
     a, b = -int.from_bytes(digest, "big") * inverse % N, s * inverse % N
-    both = _add((*G, 1), point)
-    both = _affine(both) if both[2] else None
-    total = (1, 1, 0)
+    points = (None, G, point, _add(G, point))
     for bit in range(255, -1, -1):
-        total = _double(total) if total[2] else total
-        x, y = a >> bit & 1, b >> bit & 1
-        if x and y and both is None:
-            continue
-        if x or y:
-            total = _add(total, both if x and y else G if x else point)
-    require(total[2] != 0, "invalid signature: no key")
-    x, y = _affine(total)
-    return b"\x04" + x.to_bytes(32, "big") + y.to_bytes(32, "big")
+        total = _add(_add(total, total), points[(a >> bit & 1) + 2 * (b >> bit & 1)])
+    require(total, "invalid signature: no key")
+    return b"\x04" + total[0].to_bytes(32, "big") + total[1].to_bytes(32, "big")
 
 def is_secp256k1_key(key: bytes) -> bool:
     x, y = int.from_bytes(key[1:33], "big"), int.from_bytes(key[33:], "big")

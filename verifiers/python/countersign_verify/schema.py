@@ -8,7 +8,7 @@ from pathlib import Path
 from .codec import canonical
 
 PACKAGES = Path(__file__).resolve().parents[3] / "packages"
-ANNOTATIONS = {"$id", "$schema", "$comment", "$defs", "title", "description"}
+ANNOTATIONS = {"$id", "$schema", "$comment", "$defs", "title", "description", "then", "else"}
 # White space of JavaScript's patterns.
 SPACE = r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 TYPES = {
@@ -29,9 +29,6 @@ def load(path: str):
 def matches(path: str, value) -> bool:
     return load(path)(value)
 
-def _is_number(value) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
 def _equals(constant):
     return lambda value: type(value) is type(constant) and value == constant
 
@@ -44,65 +41,65 @@ def _compile(schema, root, known):
     checks = []
     sub = lambda item: _compile(item, root, known)  # noqa: E731
     for key, limit in schema.items():
-        if key in ANNOTATIONS or key in ("then", "else"):
-            continue
-        elif key == "type":
-            checks.insert(0, TYPES[limit])
-        elif key == "const":
-            checks.append(_equals(limit))
-        elif key == "enum":
-            checks.append(lambda value, options=[_equals(item) for item in limit]: any(option(value) for option in options))
-        elif key == "pattern":
-            search = re.compile(re.sub(r"\$$", r"\\Z", limit.replace(r"\s", SPACE)), re.ASCII).search
-            checks.append(lambda value, search=search: not isinstance(value, str) or search(value) is not None)
-        elif key in ("minLength", "maxLength", "minItems", "maxItems", "minProperties"):
-            kind = {"Length": str, "Items": list, "Properties": dict}[key[3:]]
-            sign = 1 if key[:3] == "min" else -1
-            checks.append(lambda value, kind=kind, sign=sign, limit=limit: not isinstance(value, kind) or sign * (len(value) - limit) >= 0)
-        elif key in ("minimum", "maximum"):
-            sign = 1 if key == "minimum" else -1
-            checks.append(lambda value, sign=sign, limit=limit: not _is_number(value) or sign * (value - limit) >= 0)
-        elif key == "properties":
-            # Constants first: they tell the kinds of a receipt apart.
-            members = sorted(((name, sub(item)) for name, item in limit.items()), key=lambda member: "const" not in limit[member[0]])
-            checks.append(lambda value, members=members: not isinstance(value, dict) or all(
-                check(value[name]) for name, check in members if name in value))
-        elif key == "additionalProperties" and limit is False:
-            names = frozenset(schema.get("properties", {}))
-            checks.append(lambda value, names=names: not isinstance(value, dict) or value.keys() <= names)
-        elif key == "additionalProperties":
-            names, check = frozenset(schema.get("properties", {})), sub(limit)
-            checks.append(lambda value, names=names, check=check: not isinstance(value, dict) or all(
-                check(item) for name, item in value.items() if name not in names))
-        elif key == "propertyNames":
-            checks.append(lambda value, check=sub(limit): not isinstance(value, dict) or all(check(name) for name in value))
-        elif key == "required":
-            checks.append(lambda value, names=frozenset(limit): not isinstance(value, dict) or names <= value.keys())
-        elif key == "dependentRequired":
-            checks.append(lambda value, limit=limit: not isinstance(value, dict) or all(
-                set(names) <= value.keys() for name, names in limit.items() if name in value))
-        elif key == "prefixItems":
-            checks.append(lambda value, items=[sub(item) for item in limit]: not isinstance(value, list) or all(
-                check(item) for check, item in zip(items, value)))
-        elif key == "items":
-            start = len(schema.get("prefixItems", []))
-            checks.append(lambda value, check=sub(limit), start=start: not isinstance(value, list) or all(map(check, value[start:])))
-        elif key == "contains":
-            checks.append(lambda value, check=sub(limit): not isinstance(value, list) or any(map(check, value)))
-        elif key == "uniqueItems":
-            checks.append(lambda value: not isinstance(value, list) or len({canonical(item) for item in value}) == len(value))
-        elif key in ("anyOf", "oneOf", "allOf"):
-            count = {"anyOf": lambda n, total: n >= 1, "oneOf": lambda n, total: n == 1, "allOf": lambda n, total: n == total}[key]
-            options = [sub(item) for item in limit]
-            checks.append(lambda value, options=options, count=count: count(sum(option(value) for option in options), len(options)))
-        elif key == "not":
-            checks.append(lambda value, check=sub(limit): not check(value))
-        elif key == "if":
-            branches = [sub(schema.get(name, True)) for name in ("else", "then")]
-            checks.append(lambda value, check=sub(limit), branches=branches: branches[check(value)](value))
-        else:
-            raise ValueError(f"unknown keyword of a schema: {key}")
+        kind, check = _keyword(key, limit, schema, sub)
+        # Constants and types first: they tell the kinds of a receipt apart.
+        checks.insert(0 if key in ("type", "const") else len(checks), check if kind is None else (
+            lambda value, kind=kind, check=check: not isinstance(value, kind) or check(value)))
     return lambda value: all(check(value) for check in checks)
+
+def _keyword(key: str, limit, schema: dict, sub):
+    """The kind of values that a keyword is about, or None for all kinds, and its check."""
+    if key in ANNOTATIONS:
+        return None, lambda value: True
+    if key == "type":
+        return None, TYPES[limit]
+    if key == "const":
+        return None, _equals(limit)
+    if key == "enum":
+        return None, lambda value: any(_equals(item)(value) for item in limit)
+    if key == "pattern":
+        search = re.compile(re.sub(r"\$$", r"\\Z", limit.replace(r"\s", SPACE)), re.ASCII).search
+        return str, lambda value: search(value) is not None
+    if key in ("minLength", "maxLength", "minItems", "maxItems", "minProperties"):
+        sign = 1 if key[:3] == "min" else -1
+        return {"Length": str, "Items": list, "Properties": dict}[key[3:]], lambda value: sign * (len(value) - limit) >= 0
+    if key in ("minimum", "maximum"):
+        sign = 1 if key == "minimum" else -1
+        return int, lambda value: sign * (value - limit) >= 0
+    if key == "properties":
+        members = sorted(((name, sub(item)) for name, item in limit.items()), key=lambda member: "const" not in limit[member[0]])
+        return dict, lambda value: all(check(value[name]) for name, check in members if name in value)
+    if key == "additionalProperties":
+        names, check = frozenset(schema.get("properties", {})), sub(limit)
+        return dict, lambda value: all(check(item) for name, item in value.items() if name not in names)
+    if key == "propertyNames":
+        check = sub(limit)
+        return dict, lambda value: all(map(check, value))
+    if key == "required":
+        return dict, lambda value, names=frozenset(limit): names <= value.keys()
+    if key == "dependentRequired":
+        return dict, lambda value: all(set(names) <= value.keys() for name, names in limit.items() if name in value)
+    if key == "prefixItems":
+        return list, lambda value, items=list(map(sub, limit)): all(check(item) for check, item in zip(items, value))
+    if key == "items":
+        start, check = len(schema.get("prefixItems", [])), sub(limit)
+        return list, lambda value: all(map(check, value[start:]))
+    if key == "contains":
+        check = sub(limit)
+        return list, lambda value: any(map(check, value))
+    if key == "uniqueItems":
+        return list, lambda value: len({canonical(item) for item in value}) == len(value)
+    if key in ("anyOf", "oneOf", "allOf"):
+        options = list(map(sub, limit))
+        if key == "oneOf":
+            return None, lambda value: sum(option(value) for option in options) == 1
+        return None, lambda value, combine={"anyOf": any, "allOf": all}[key]: combine(option(value) for option in options)
+    if key == "not":
+        return None, lambda value, check=sub(limit): not check(value)
+    if key == "if":
+        check, branches = sub(limit), [sub(schema.get(name, True)) for name in ("else", "then")]
+        return None, lambda value: branches[check(value)](value)
+    raise ValueError(f"unknown keyword of a schema: {key}")
 
 def _reference(reference: str, root, known):
     """A reference inside the file, compiled at its first use, since definitions may refer to each other."""
