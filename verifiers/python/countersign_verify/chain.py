@@ -31,7 +31,7 @@ def find_event(chain: dict | None, contract: str | None, wallet: str, second: st
         raise Skip("event", f"the node failed, or returned more than {MAX_LOGS} logs")
     times, others = [], 0
     for event in events:
-        if event["address"] != contract or event["topics"] != topics_of(wallet, second):
+        if event["address"].lower() != contract or event["topics"] != topics_of(wallet, second):
             continue
         try:
             found = parse_cid_of_event(un0x(event["data"]))
@@ -57,7 +57,7 @@ def fetch(url: str, contract: dict, wallet: str, second: str, transaction: str |
         logs = _call(url, "eth_getLogs", [{
             "address": contract["address"], "topics": topics_of(wallet, second), "fromBlock": hex(contract.get("fromBlock", 0)), "toBlock": "latest"}])
         events = logs if len(logs) > MAX_LOGS else [
-            {"address": log["address"].lower(), "topics": log["topics"], "data": log["data"], "blockTime": _block_time(url, log["blockNumber"])}
+            {"address": log["address"], "topics": log["topics"], "data": log["data"], "blockTime": _block_time(url, log["blockNumber"])}
             for log in logs]
         found = _call(url, "eth_getTransactionByHash", [transaction]) if transaction else None
         return {"events": events, "transaction": "unknown" if found is None else "mined" if found.get("blockNumber") else "pending"}

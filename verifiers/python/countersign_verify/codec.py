@@ -172,12 +172,13 @@ def parse_car(data: bytes) -> tuple[bytes, dict[str, bytes]]:
     while at < len(data):
         length, at = _varint(data, at)
         cid, block = data[at:at + 36], data[at + 36:at + length]
-        if not 36 < length <= 36 + MAX_BLOCK or at + length > len(data) or cid[:4] != CID_PREFIX:
-            raise CarError("car_malformed", "invalid CAR: empty, oversized or incomplete block, or another kind of CID")
+        # In this order, section by section.
+        if not 36 < length <= 36 + MAX_BLOCK or at + length > len(data):
+            raise CarError("car_malformed", "invalid CAR: empty, oversized or incomplete block")
+        if cid != CID_PREFIX + sha256(block):
+            raise CarError("car_mismatch", "invalid CAR: a block has another CID")
         if cid[4:] in blocks or len(blocks) == 16:
             raise CarError("car_malformed", "invalid CAR: a block twice, or more than 16 blocks")
-        if sha256(block) != cid[4:]:
-            raise CarError("car_mismatch", "invalid CAR: a block has another hash")
         blocks[cid[4:]] = block
         at += length
     if root not in blocks:
