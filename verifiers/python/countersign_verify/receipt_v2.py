@@ -16,10 +16,9 @@ SCHEMA = "receipt/spec/receipt-v2.attestation.schema.json"
 def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], reader: Reader, opening_file: bytes | None) -> None:
     """All steps after format and cid."""
     kind, subject, statement = receipt["kind"], receipt["subject"], receipt["signer"]["statement"]
-    named: dict[str, dict] = {}
     is_public = kind in ("transaction", "authorization")
-    steps.run("blocks", lambda: _check_blocks(receipt, blocks, named))
-    settings = named["batch"]["settings"] if "batch" in named else None
+    named = steps.run("blocks", lambda: _check_blocks(receipt, blocks))
+    settings = named["batch"]["settings"] if named else None
 
     def check_opening():
         if opening_file is None:
@@ -36,18 +35,18 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     leaf, at = leaf_hash(canonical(statement)), stating.time_of(statement)
 
     def check_proof():
-        if not steps.has_passed("blocks") or at is None:
+        if settings is None or at is None:
             raise Skip("log", "a block is missing, or the time of signing doesn't exist")
         return check_log(receipt, settings, named["batch"].get("logKey"), leaf, at, reader.anchors.get("logWitnesses", []))
 
     proof = steps.run("log", check_proof, (), settings is None or settings["log"] is not None or bool(reader.anchors.get("logWitnesses")))
-    if statement["policy"] is not None:
+    if statement["policy"] is not None and at is not None:
         cosigned = None if proof is None else {key.hex(): seconds for key, seconds in proof.cosignatures}
         _check_vault(steps, receipt, blocks, vault.View(
             receipt=receipt, signed_at_ms=at, opening=opening, log_origin=proof and proof.origin, cosigned_s=cosigned,
-            is_log_known=steps.has_passed("blocks"), is_signed_by=lambda source: _is_signed_by(receipt["entropy"], source),
+            is_log_known=settings is not None, is_signed_by=lambda source: _is_signed_by(receipt["entropy"], source),
             sample_ms=stating.time_or_none(receipt["entropy"]["timestamp"])))
-    if not steps.has_passed("blocks"):
+    if named is None:
         return
     batch, release, coordinator = named["batch"], named["release"], named["coordinator"]
     evidence = Evidence(
@@ -59,26 +58,17 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     run(steps, evidence, blocks, reader, lambda: _check_release(release, coordinator))
     run_time(steps, evidence, reader, cid_of(block), statement["address"], _event_field(kind, subject), kind == "transaction")
 
-def _check_blocks(receipt: dict, blocks: dict[str, bytes], named: dict[str, dict]) -> None:
-    """Fills `named` with the blocks that are there. # receipt-v2 §4 "blocks" """
-    missing = []
+def _check_blocks(receipt: dict, blocks: dict[str, bytes]) -> dict[str, dict]:
+    """Release, batch and coordinator, in this order. # receipt-v2 §4 "blocks" """
+    def read(name: str, cid: str) -> dict:
+        if name not in blocks:
+            raise Skip("blocks", f"the {name} is missing")
+        require(sha256(blocks[name]) == parse_cid(cid), f"the {name} has another CID")
+        return parse_block(name, blocks[name])
 
-    def read(name: str, cid: str) -> dict | None:
-        block, digest = blocks.get(name), parse_cid(cid)
-        if block is None:
-            missing.append(name)
-            return None
-        require(sha256(block) == digest, f"the {name} has another CID")
-        named[name] = parse_block(name, block)
-        return named[name]
-
-    read("batch", receipt["signer"]["batch"])
     release = read("release", receipt["coordinator"]["release"])
-    if release is not None:
-        read("coordinator", release["coordinator"])
-        require(release["batch"] == receipt["signer"]["batch"], "the release is for another batch")
-    if missing:
-        raise Skip("blocks", f"missing: {', '.join(missing)}")
+    require(release["batch"] == receipt["signer"]["batch"], "the release is for another batch")
+    return {"release": release, "batch": read("batch", release["batch"]), "coordinator": read("coordinator", release["coordinator"])}
 
 def parse_block(name: str, block: bytes) -> dict:
     value = parse_canonical(block, MAX_BLOCK)
@@ -95,9 +85,7 @@ def _check_digest(kind: str, subject: dict, content: dict | None, settings: dict
     else:
         digest, stated = transaction.digest_of(kind, subject), subject["digestSigned" if kind == "transaction" else "digest"]
     require(digest == un0x(stated), "the fields hash to another digest")
-    if kind == "authorization":
-        if settings is None:
-            raise Skip("digest", "the batch is missing, and with it the settings")
+    if kind == "authorization" and settings is not None:
         require(subject["address"] in settings["implementations"], "the settings don't allow this code")
     return digest
 
@@ -124,22 +112,15 @@ def _is_signed_by(sample: dict, source: dict) -> bool:
         return False
 
 def _check_vault(steps: Steps, receipt: dict, blocks: dict[str, bytes], view: vault.View) -> None:
-    kind = receipt["kind"]
-
+    kind, needs = receipt["kind"], ("vault-policy",)
     policy = steps.run("vault-policy", lambda: vault.check_policy(receipt, blocks.get("policy")))
     if kind == "address":
         return
-    is_signed = kind == "transaction"
-
-    def timed(check):
-        if view.signed_at_ms is None:
-            raise Skip("vault-rule", "the time of signing doesn't exist")
-        return check()
-
-    spends = steps.run("vault-rule", lambda: timed(lambda: vault.check_rule(view, policy)), ("vault-policy",), kind in ("transaction", "revocation"))
-    steps.run("vault-approvals", lambda: timed(lambda: vault.check_approvals(view, policy)), ("vault-policy",), is_signed)
-    if kind != "revocation" and vault.has_budget_step(view, policy):
-        steps.run("vault-budget", lambda: timed(lambda: vault.check_budget(view, policy, spends)), ("vault-policy",), is_signed)
+    spends = steps.run("vault-rule", lambda: vault.check_rule(view, policy), needs, kind != "off-chain")
+    is_allowed = steps.has_passed("vault-rule")
+    steps.run("vault-approvals", lambda: vault.check_approvals(view, policy, is_allowed), needs, kind == "transaction")
+    if vault.has_budget_step(view, policy):
+        steps.run("vault-budget", lambda: vault.check_budget(view, policy, spends, is_allowed), needs, kind == "transaction")
 
 def _check_release(release: dict, coordinator: dict) -> None:
     """# protocol "Tags": release, v2; receipt-v2 §2: both signatures"""

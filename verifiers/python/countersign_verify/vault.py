@@ -79,26 +79,27 @@ def _rule(view: View, policy: Policy | None) -> dict | None:
     index = view.statement["rule"]
     return policy.rules[index] if policy and index is not None and index < len(policy.rules) else None
 
-def check_approvals(view: View, policy: Policy) -> None:
-    """# receipt-v2 §4 "vault-approvals" and §7"""
+def check_approvals(view: View, policy: Policy, is_allowed: bool) -> None:
+    """# receipt-v2 §4 "vault-approvals" and §7; `is_allowed` if vault-rule passed"""
     statement, subject, rule = view.statement, view.receipt["subject"], _rule(view, policy)
-    approvals = (view.content or {}).get("approvals") if view.kind == "off-chain" else view.receipt.get("approvals")
-    index, required = statement["rule"], rule["approvals"] if rule else 0
-    if view.kind == "revocation":
-        index, required = REVOCATION_RULE, int(statement["session"] == "none")
-        kind, digest = "revocation", sha256(unhex(subject["key"], 32))
-    elif rule is None:
-        raise Skip("vault-approvals", "the policy has no such rule")
-    elif view.kind == "transaction":
-        kind, digest = "transaction", un0x(subject["digestSigned"], 32)
-    elif view.content is not None:
-        kind, digest = view.content["kind"], un0x(view.content["digest"], 32)
-    elif required and statement["approvals"] is None:
-        raise ValueError("the rule requires approvals")
-    else:
+    required = int(statement["session"] == "none") if view.kind == "revocation" else rule["approvals"] if rule else 0
+    require(not required or statement["approvals"] is not None, "the rule requires approvals, and the statement names none")
+    if view.kind == "off-chain" and view.content is None:
         raise Skip("vault-approvals", "the content isn't shown")
-    if approvals == [] or statement["approvals"] != (approvals and approvals_hash(approvals).hex()):
-        raise ValueError("an empty list, or the statement names other approvals")
+    approvals = (view.content if view.kind == "off-chain" else view.receipt).get("approvals")
+    named = None if approvals is None else approvals_hash(approvals).hex()
+    require(statement["approvals"] == named, "the statement names other approvals")
+    require(view.opening is None or view.opening.has_valid_approvals, "an approval that isn't as in the schema")
+    if not is_allowed:
+        raise Skip("vault-approvals", "the rule doesn't allow it")
+    require(approvals != [], "an empty list")
+    index, kind = statement["rule"], view.kind
+    if kind == "revocation":
+        index, digest = REVOCATION_RULE, sha256(unhex(subject["key"], 32))
+    elif kind == "transaction":
+        digest = un0x(subject["digestSigned"], 32)
+    else:
+        kind, digest = view.content["kind"], un0x(view.content["digest"], 32)
     check_list(policy, approvals or [], required, statement["address"], index, kind, digest, view.signed_at_ms)
 
 def has_budget_step(view: View, policy: Policy | None) -> bool:
@@ -106,17 +107,15 @@ def has_budget_step(view: View, policy: Policy | None) -> bool:
     rule = _rule(view, policy)
     return view.kind in ("transaction", "off-chain") and (rule is not None and rule["kind"] == "spend" or view.count() is not None)
 
-def check_budget(view: View, policy: Policy, spends: list[dict] | None) -> None:
-    """# receipt-v2 §6; `spends` is the result of the step `vault-rule`, or None if it didn't pass"""
+def check_budget(view: View, policy: Policy, spends: list[dict] | None, is_allowed: bool) -> None:
+    """# receipt-v2 §6; `spends` is the result of the step `vault-rule`, `is_allowed` if it passed"""
     rule = _rule(view, policy)
+    if not is_allowed:
+        raise Skip("vault-budget", "the rule doesn't allow it, or the content isn't shown")
     budget.require_count(rule is not None and rule["kind"] == "spend", "budget_unexpected", "the rule doesn't spend from budgets")
-    if view.kind == "off-chain" and view.content is None:
-        raise Skip("vault-budget", "the content isn't shown")
     budget.require_count(view.count() is not None, "budget_missing", "the payment wasn't counted")
     if view.cosigned_s is None:
         raise Skip("vault-budget", "there is no valid proof of the log")
     budget.require_count(view.log_origin == policy.log["origin"], "budget_log", "the receipt is in another log than the policy's")
-    if spends is None:
-        raise Skip("vault-budget", "the rule doesn't allow the payment")
     shown_s = budget.shown_time(view.times(policy), len(policy.log["witnesses"]), policy.log["quorum"])
     budget.check_count(policy.budgets, spends, view.count(), view.signed_at_ms, shown_s)

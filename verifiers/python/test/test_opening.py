@@ -15,7 +15,7 @@ class Openings(unittest.TestCase):
             commitments = {"content": item["contentCommitment"], "signature": item["signatureCommitment"]}
             for half in (None, "content", "signature"):
                 data = json.dumps({**shown, **({half: commitments[half]} if half else {})}).encode()
-                commitment, (content, signature, _) = opening.parse_opening(data)
+                commitment, (content, signature, *_) = opening.parse_opening(data)
                 self.assertEqual(commitment.hex(), item["commitment"])
                 self.assertEqual([content is None, signature is None], [half == "content", half == "signature"])
             self.assertRaises(ValueError, opening.parse_opening, json.dumps(commitments).encode())

@@ -37,8 +37,8 @@ def run(blocks, opening=None):
     checks = (
         lambda: vault.check_policy(receipt, blocks.get("policy")),
         lambda: vault.check_rule(view, values.get("vault-policy")),
-        lambda: vault.check_approvals(view, values.get("vault-policy")),
-        lambda: vault.check_budget(view, values.get("vault-policy"), values.get("vault-rule")),
+        lambda: vault.check_approvals(view, values.get("vault-policy"), results["vault-rule"] == "pass"),
+        lambda: vault.check_budget(view, values.get("vault-policy"), values.get("vault-rule"), results["vault-rule"] == "pass"),
     )
     for step, check in zip(STEPS, checks):
         if step not in ("vault-policy", "vault-budget") and "vault-policy" not in values:
