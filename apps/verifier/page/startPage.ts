@@ -1,5 +1,6 @@
 import {
   describeError,
+  describePhase,
   describeSigned,
   describeStep,
   describeVerdict,
@@ -9,22 +10,12 @@ import {
   isSimulated,
   nameSigned,
   type Outcome,
-  type Phase,
   type ReaderNeed,
   toPrintable,
   type VerifierStep,
 } from '@countersign/verify'
 import { readFiles, readJob } from './readJob.ts'
 import type { Report } from './startWorker.ts'
-
-const phases: Record<Phase, string> = {
-  chain: 'Searching the chain for the event.',
-  proof: 'Loading the proof.',
-  receipt: 'Downloading the receipt.',
-  blocks: 'Downloading the receipt’s blocks.',
-  collateral: 'Downloading the collateral.',
-  steps: 'Running the checks.',
-}
 
 const hints: Partial<Record<ReaderNeed, string>> = {
   contract: 'Enter the contract, or choose a manifest that names it on this chain.',
@@ -68,7 +59,7 @@ async function start(): Promise<void> {
     if (worker !== running) return
     switch (data.kind) {
       case 'progress':
-        if (data.progress.kind === 'phase') doing = phases[data.progress.phase]
+        if (data.progress.kind === 'phase') doing = describePhase(data.progress.phase)
         else steps.push(data.progress.step)
         say(`${doing} ${steps.length} checks done.`)
         return showSteps(steps)

@@ -19,6 +19,7 @@ const { exitCode, stderr } = await runCli(
     now: () => new Date(),
     isColored: process.stdout.isTTY === true && !process.env.NO_COLOR,
     writeOut: (text) => void process.stdout.write(text),
+    ...(process.stderr.isTTY && { writeWait: (text: string) => void process.stderr.write(text) }),
   },
   process.argv.slice(2),
 )

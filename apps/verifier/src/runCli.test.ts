@@ -1,10 +1,12 @@
 import { join } from 'node:path'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
+import { describePhase, type Phase } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
 import { slug } from '../../../packages/verify/test/issues.ts'
+import { serveBlocks, startLoopback } from '../../../packages/verify/test/loopback.ts'
 import { createFolder, honest, toFlags } from '../test/folder.ts'
-import { accept, collateralCid, deps, run, runJson, txHash } from '../test/runCli.ts'
+import { accept, blocks, collateralCid, deps, run, runJson, txHash } from '../test/runCli.ts'
 import { HELP } from './help.ts'
 import { runCli } from './runCli.ts'
 
@@ -38,6 +40,15 @@ describe('files', () => {
       expect(await runJson(subject, '--offline')).toMatchObject({ exitCode: 4, error: { code: 'invalid_arguments' } })
     }
   })
+})
+
+test('names what it waits for, but not in its output', async () => {
+  const { url } = await startLoopback(serveBlocks(blocks))
+  const waits: string[] = []
+  const argv = ['verify', honest.cid, '--ipfs', url, '--json']
+  const { stdout, stderr } = await runCli({ ...deps, writeWait: (text) => waits.push(text) }, argv)
+  expect(waits).toEqual(['receipt', 'collateral', 'steps'].map((phase) => `${describePhase(phase as Phase)}\n`))
+  expect({ verdict: JSON.parse(stdout).verdict, stderr }).toEqual({ verdict: 'mock', stderr: '' })
 })
 
 describe('--at', () => {

@@ -1,11 +1,12 @@
 import {
   describeError,
+  describePhase,
   type FetchDeps,
+  type Progress,
   type ReaderNeed,
   toPrintable,
   toPrintableJson,
   VerifierError,
-  type VerifierStep,
 } from '@countersign/verify'
 import manifest from '../package.json' with { type: 'json' }
 import { exitCodes, toErrorExitCode } from './exitCodes.ts'
@@ -20,6 +21,8 @@ export type CliDeps = FetchDeps & {
   isColored: boolean
   /** Receives parts of `stdout` as soon as they are ready. */
   writeOut?: (text: string) => void
+  /** Receives what a person at a terminal waits for, such as a slow gateway. */
+  writeWait?: (text: string) => void
 }
 
 export type CliResult = { exitCode: number; stdout: string; stderr: string }
@@ -55,8 +58,11 @@ async function run(
         return succeed(await explain(options.file))
       case 'verify': {
         const printStep = createStepPrinter(deps)
-        const onStep = (step: VerifierStep) => (isJson ? undefined : onText(printStep(step)))
-        const outcome = await verify({ ...deps, onStep }, options)
+        const onProgress = (progress: Progress) => {
+          if (progress.kind === 'phase') deps.writeWait?.(`${describePhase(progress.phase)}\n`)
+          else if (!isJson) onText(printStep(progress.step))
+        }
+        const outcome = await verify({ ...deps, onProgress }, options)
         const { exitCode, problems, unwritten = [] } = outcome
         if (isJson) return { exitCode, stdout: printVerdictJson(outcome), stderr: '' }
         const lines = problems.map((problem) => `could not fetch: ${problem}`).concat(unwritten)

@@ -18,13 +18,13 @@ import {
   type NamedSubject,
   type Outcome,
   orderGateways,
+  type Progress,
   parseManifest,
   recogniseSubject,
   type SourceTrace,
   type Subject,
   traceSource,
   VerifierError,
-  type VerifierStep,
   verify as verifyReceipt,
   withSource,
 } from '@countersign/verify'
@@ -43,7 +43,7 @@ export type CliOutcome = Outcome & {
 const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator', 'policy', 'app-compose']
 const MAX_REVOCATIONS_BYTES = 4_194_304
 
-type CliVerifyDeps = FetchDeps & { now: () => Date; onStep: (step: VerifierStep) => void }
+type CliVerifyDeps = FetchDeps & { now: () => Date; onProgress: (progress: Progress) => void }
 
 /** Reads the files that the options name, and verifies. */
 export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promise<CliOutcome> {
@@ -62,7 +62,7 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
     {
       fetchBytes,
       now: deps.now,
-      onProgress: (progress) => progress.kind === 'step' && deps.onStep(progress.step),
+      onProgress: deps.onProgress,
       ...beside,
     },
     {

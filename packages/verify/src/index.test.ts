@@ -30,6 +30,7 @@ test('exports', () => {
       "describeContent",
       "describeError",
       "describeOwner",
+      "describePhase",
       "describeReport",
       "describeSettings",
       "describeSigned",

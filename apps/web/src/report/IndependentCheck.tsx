@@ -30,6 +30,14 @@ export function IndependentCheck(props: { subject: CommandSubject; anchors: Pick
         <CopyButton text={command} what="the command" />
       </div>
       <p className="fine-print">
+        Without a copy, download{' '}
+        <a href="/countersign-verify.mjs" download>
+          the verifier as one file
+        </a>
+        , compare its SHA-256 with a release, and replace <code>npm run verify --</code> by{' '}
+        <code>node countersign-verify.mjs</code>.
+      </p>
+      <p className="fine-print">
         {source === 'operator' && localManifest !== undefined
           ? `The command uses the anchors that the local stack wrote to ${localManifest}. It accepts simulated evidence and marks it MOCK.`
           : source === 'operator'

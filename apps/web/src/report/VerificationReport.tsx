@@ -2,12 +2,12 @@ import type { ProofPayload } from '@countersign/protocol'
 import {
   type Claim,
   describeError,
+  describePhase,
   describeSigned,
   describeVerdict,
   findLies,
   nameSigned,
   type Outcome,
-  type Phase,
   toPrintable,
   type VerdictContext,
 } from '@countersign/verify'
@@ -65,21 +65,12 @@ export function VerificationReport({ state, anchors, proof, onRetry, children }:
   )
 }
 
-const phases: Record<Phase, string> = {
-  chain: 'Searching the chain for the event.',
-  proof: 'Loading the proof.',
-  receipt: 'Downloading the receipt.',
-  blocks: 'Downloading the receipt’s blocks.',
-  collateral: 'Downloading the collateral.',
-  steps: 'Running the checks.',
-}
-
 function toStatusText(state: VerificationState, context: VerdictContext): string {
   switch (state.phase) {
     case 'idle':
       return ''
     case 'running':
-      return `Verifying in your browser. ${state.doing === undefined ? 'Starting the verifier.' : phases[state.doing]}`
+      return `Verifying in your browser. ${state.doing === undefined ? 'Starting the verifier.' : describePhase(state.doing)}`
     case 'failed':
       return 'The receipt couldn’t be verified.'
     case 'done':
