@@ -6,6 +6,16 @@ import type { Answer, Outcome, Request } from './protocol.ts'
 /** The TypeScript verifier. */
 export const ownCommand = [process.execPath, '-C', 'source', join(import.meta.dirname, 'typescript.ts')]
 
+/** The Python verifier, with Debian's Python and packages. */
+export const pythonCommand = [
+  '/usr/bin/env',
+  `PYTHONPATH=${join(import.meta.dirname, '../../verifiers/python')}`,
+  '/usr/bin/python3',
+  '-m',
+  'countersign_verify',
+  '--lines',
+]
+
 /** Thrown instead of an answer: the command crashed, was too slow, or answered with something else. */
 export class AnswerError extends Error {
   override name = 'AnswerError'

@@ -95,7 +95,7 @@ const DOMAIN: TypedDataMember[] = [
   { name: 'salt', type: 'bytes32' },
 ]
 
-function drawTypedData(random: Random): { typedData: TypedData; domainType: TypedDataMember[] } {
+export function drawTypedData(random: Random): { typedData: TypedData; domainType: TypedDataMember[] } {
   const { types, primaryType } = drawTypes(random)
   const last = random.pick(DOMAIN)
   const domainType = DOMAIN.filter((member) => member === last || random.below(2) === 0)
@@ -105,7 +105,7 @@ function drawTypedData(random: Random): { typedData: TypedData; domainType: Type
 }
 
 /** Changes that make valid typed data invalid. */
-const faults: readonly ((typedData: TypedData) => unknown)[] = [
+export const typedDataFaults: readonly ((typedData: TypedData) => unknown)[] = [
   (good) => ({ ...good, message: { ...good.message, extra: 1 } }),
   (good) => ({ ...good, extra: 1 }),
   (good) => ({ ...addMember(good, 'bool', true), message: good.message }),
@@ -179,7 +179,7 @@ export function checkRandomTypedData({ runs, seed }: { runs: number; seed: numbe
     const expected = hashWithViem({ ...typedData, types } as never)
     const digest = toPrefixedHex(hashTypedData(typedData))
     if (digest !== expected) throw new Error(`run ${run}: different digest: ${JSON.stringify(typedData)}`)
-    const spoilt = random.pick(faults)(typedData)
+    const spoilt = random.pick(typedDataFaults)(typedData)
     if (!isRefused(spoilt)) throw new Error(`run ${run}: not rejected: ${JSON.stringify(spoilt)}`)
   }
 }

@@ -1,0 +1,54 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readArguments, refuseArguments } from '../../scripts/readArguments.ts'
+import { compareVerifiers } from './compareVerifiers.ts'
+import { ownCommand, pythonCommand } from './startVerifier.ts'
+
+const USAGE = `usage: npm run differential -- [--count N] [--seed N] [--only INDEX] [-- COMMAND [ARGS…]]
+
+Draws receipts of the simulator, changes each at random, and gives it to the TypeScript verifier and to another one. Compares verdict, first
+failing step and code. Prints how often each came up. Without a command, the other one is the Python verifier.
+  --count N      receipts (default 1000)
+  --seed N       seed of the random choices (default 1)
+  --only INDEX   only the receipt with this index, from 0, with both answers
+  --help         prints this text
+
+Example: npm run differential -- --count 2000 --seed 7
+Exit codes: 0 all equal, 1 some differ, 2 wrong arguments.`
+
+const { values, positionals } = readArguments(
+  { count: { type: 'string', default: '1000' }, seed: { type: 'string', default: '1' }, only: { type: 'string' } },
+  USAGE,
+  { takesPositionals: true },
+)
+const [count, seed, only] = [values.count, values.seed, values.only ?? '0'].map(Number) as [number, number, number]
+if (![count, seed, only].every((value) => Number.isSafeInteger(value) && value >= 0)) {
+  refuseArguments('Count, seed and index are whole numbers from 0.', USAGE)
+}
+const isOne = values.only !== undefined
+const folder = join(tmpdir(), 'countersign-differential')
+const startedAt = performance.now()
+const { outcomes, differences, unchecked } = await compareVerifiers({
+  commands: [ownCommand, positionals.length === 0 ? pythonCommand : positionals],
+  seed,
+  indices: isOne ? [only] : Array.from({ length: count }, (_, index) => index),
+  onProgress: (done) =>
+    console.error(`${done} of ${count} receipts, ${Math.round((performance.now() - startedAt) / 1000)} s`),
+  onDifference({ index, request, answers }) {
+    mkdirSync(folder, { recursive: true })
+    const file = join(folder, `${seed}-${index}.json`)
+    writeFileSync(file, `${JSON.stringify({ seed, index, request, answers }, undefined, 1)}\n`)
+    console.log(`DIFFER ${index}: ${answers.join(' / ')} (${file})`)
+  },
+  ...(isOne && { onAnswers: (answers: readonly string[]) => console.log(answers.join('\n')) }),
+})
+for (const [outcome, times] of [...outcomes].toSorted((one, other) => other[1] - one[1])) {
+  console.log(`${String(times).padStart(7)}  ${outcome}`)
+}
+const total = [...outcomes.values()].reduce((sum, times) => sum + times, 0)
+const note = unchecked === 0 ? '' : `, ${unchecked} not compared because a verifier did not check the failing step`
+console.log(
+  `seed ${seed}: ${total} receipts, ${differences} differences${note}, ${Math.round((performance.now() - startedAt) / 1000)} s`,
+)
+process.exitCode = differences === 0 ? 0 : 1
