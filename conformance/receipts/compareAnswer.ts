@@ -40,6 +40,7 @@ export function describeOutcome(outcome: Outcome): string {
   if ('error' in outcome) return `error ${outcome.error}`
   const first = ORDER.find((id) => outcome.steps[id] === 'fail')
   if (first === undefined) return outcome.verdict
-  const code = outcome.codes?.[first]
+  // The only step with codes in the specification.
+  const code = first === 'vault-budget' ? outcome.codes?.[first] : undefined
   return `${outcome.verdict} at ${first}${code === undefined ? '' : ` (${code})`}`
 }

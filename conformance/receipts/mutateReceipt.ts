@@ -245,7 +245,13 @@ function changeReader(random: Random, reader: Request['reader'], other: Request[
       }),
     () => delete copy.chain,
     () => {
-      for (const event of copy.chain?.events ?? []) changeValue(random, event, event)
+      for (const event of copy.chain?.events ?? []) {
+        const name = pick(['address', 'data', 'blockTime'])
+        event[name] =
+          name === 'blockTime'
+            ? pick(['2026-06-15T12:00:00.000Z', '2027-01-15T08:00:00.000Z'])
+            : drawNeighbour(random, event[name])
+      }
     },
     () => Object.assign(copy, { mockEntropyKeys: [] }),
     () => Object.assign(copy, { roots: copy.roots.slice(below(2), 1 + below(2)) }),

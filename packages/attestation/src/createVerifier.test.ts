@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createVerifier, createWindowCache } from './createVerifier.ts'
 import { createSimulator } from './simulator/index.ts'
 
@@ -64,6 +64,21 @@ describe('the cache of the verifier', () => {
     })
     await expect(verifier.verifyQuote({ quote, collateral, at })).resolves.toBeDefined()
   })
+
+  test.each(['tcb_info_signature', 'qe_identity_signature'])(
+    'leaves no rejection unhandled, if %s is malformed and a list is forged too',
+    async (member) => {
+      const unhandled = vi.fn()
+      process.on('unhandledRejection', unhandled)
+      const forged = { ...simulator.collateral({ faults: { rootCrlWrongSigner: true } }), [member]: 'no hex' }
+      await expect(createVerifier({ roots }).verifyQuote({ quote, collateral: forged, at })).rejects.toMatchObject({
+        name: 'QuoteError',
+      })
+      await new Promise(setImmediate)
+      process.off('unhandledRejection', unhandled)
+      expect(unhandled).not.toHaveBeenCalled()
+    },
+  )
 
   test('distinguishes collateral whose members have other boundaries', async () => {
     const verifier = await createWarmVerifier()

@@ -48,14 +48,14 @@ export async function verifyCollateral(context: Context, collateral: Collateral)
     verifyCrl(reader, { crl: pckCrl, issuer: pckCa, at }),
     verifySignedText(context, root, rootCrl, {
       text: collateral.tcb_info,
-      signature: parseHexSignature(collateral.tcb_info_signature, 'tcb_info_signature_invalid'),
+      signature: collateral.tcb_info_signature,
       chain: collateral.tcb_info_issuer_chain,
       code: 'tcb_info_signature_invalid',
       message: 'TCB info signature invalid',
     }),
     verifySignedText(context, root, rootCrl, {
       text: collateral.qe_identity,
-      signature: parseHexSignature(collateral.qe_identity_signature, 'qe_identity_signature_invalid'),
+      signature: collateral.qe_identity_signature,
       chain: collateral.qe_identity_issuer_chain,
       code: 'qe_identity_signature_invalid',
       message: 'QE identity signature invalid',
@@ -78,13 +78,15 @@ async function verifySignedText(
   rootCrl: Crl,
   document: {
     text: string
-    signature: Uint8Array<ArrayBuffer>
+    signature: string
     chain: string
     code: 'tcb_info_signature_invalid' | 'qe_identity_signature_invalid'
     message: string
   },
 ): Promise<Certificate> {
   const { reader } = context
+  // Here and not in the caller, which has started other checks: they would fail without a handler.
+  const signature = parseHexSignature(document.signature, document.code)
   // Otherwise a PCK certificate, whose key a platform has, could sign this text.
   const [signer, signerRoot] = readPair(reader, document.chain, /^Intel SGX TCB Signing$/)
   // A reader may trust simulated roots too, whose keys are public: they must not sign for real hardware.
@@ -100,7 +102,7 @@ async function verifySignedText(
       {
         tbs: new TextEncoder().encode(document.text),
         signatureAlgorithm: 'ecdsa-sha256',
-        signature: document.signature,
+        signature,
       },
       signer,
     ),

@@ -44,6 +44,16 @@ describe('a payment from a budget', () => {
     expect(text).not.toContain('budget')
   })
 
+  test.each([
+    ['a transaction', transfer],
+    ['typed data', authorization],
+    ['a revocation', revocation],
+  ])('%s without the batch misses evidence: nothing has failed', async (_, files) => {
+    const { batch: _batch, ...blocks } = files.blocks
+    const result = await check(files, { blocks })
+    expect([result.verdict, failures(result), statusOf(result, 'vault-rule')]).toEqual(['incomplete', [], 'skip'])
+  })
+
   test('that is repeated within 10 minutes names the first count', async () => {
     const time = (budgetOf('transfer').time ?? 0) - 600
     expect(failures(await check(await miscount('transfer', { time, isRepeated: true })))).toEqual([])

@@ -66,7 +66,7 @@ async function runCheck(
   }
   const changed = { ...receipt, signer, approvals, policy: toCid(block), subject: { ...receipt.subject, ...subject } }
   const transcript = createTranscript()
-  await checkVault(transcript, changed, { block, content: undefined, logged: undefined })
+  await checkVault(transcript, changed, { block, content: undefined, isLogKnown: true, logged: undefined })
   return transcript
 }
 

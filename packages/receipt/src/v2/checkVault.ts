@@ -41,10 +41,13 @@ export async function checkVault(
   {
     block,
     content,
+    isLogKnown,
     logged,
   }: {
     block: Uint8Array | undefined
     content: OpeningContent | undefined
+    /** Whether the batch is there, so that the step `log` could run. */
+    isLogKnown: boolean
     /** The receipt's log entry. */
     logged: LogInclusion | undefined
   },
@@ -70,10 +73,17 @@ export async function checkVault(
     const rules = needs(policy, 'there is no policy to compare with')
     // Required for all kinds, whether the content is shown or not.
     failIf(
-      rules.log !== null && !isSatisfied(rules.log, logged?.cosigners ?? []),
+      isLogKnown && rules.log !== null && !isSatisfied(rules.log, logged?.cosigners ?? []),
       'The policy requires a log with cosignatures of more of its witnesses.',
     )
-    if (receipt.kind === 'revocation') return [checkRevokedKey(rules, receipt.subject.key, logged), undefined]
+    const isCosigned = isLogKnown || rules.log === null || undefined
+    const logMissing = 'the batch with the log’s settings is missing'
+    if (receipt.kind === 'revocation') {
+      failIf(!isAgentKey(rules, receipt.subject.key), 'The policy has no agent with the revoked key.')
+      needs(isCosigned, logMissing)
+      failIf(logged?.origin !== rules.log?.origin, 'The log is another one than the policy’s.')
+      return ['The revoked key is that of an agent of the policy.', undefined]
+    }
     const rule = getRule(rules, statement.rule)
     failIf(
       receipt.kind === 'off-chain' && !mayAllowOffChain(rule),
@@ -88,6 +98,7 @@ export async function checkVault(
     const found = checkPolicy(rules, request, statement.rule ?? -1, context)
     if (!found.allowed)
       throw new StepFailure(`The policy does not allow it. ${describeRefusal(rules, found).join(' ')}`)
+    needs(isCosigned, logMissing)
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]
   })
 
@@ -129,12 +140,9 @@ export async function checkVault(
   return policy
 }
 
-/** Only the key of an agent can be revoked, in the log where the policy's budgets are counted. Returns a sentence. */
-function checkRevokedKey({ approvers, log }: Policy, key: string, logged: LogInclusion | undefined): string {
-  const isListed = approvers.some(({ type, publicKey }) => type === 'key' && publicKey === key)
-  failIf(!isListed, 'The policy has no agent with the revoked key.')
-  failIf(logged?.origin !== log?.origin, 'The log is another one than the policy’s.')
-  return 'The revoked key is that of an agent of the policy.'
+/** Only the key of an agent can be revoked. */
+function isAgentKey({ approvers }: Policy, key: string): boolean {
+  return approvers.some(({ type, publicKey }) => type === 'key' && publicKey === key)
 }
 
 /** Throws for a rule that the policy doesn't have. */

@@ -31,7 +31,12 @@ export async function readAttestation(
   const blocks = await checkBlocks(transcript, receipt, given)
   const content = await checkSubject(transcript, receipt, { settings: blocks?.batch.settings, opening })
   const logged = await checkLog(transcript, receipt, { batch: blocks?.batch, policies })
-  const policy = await checkVault(transcript, receipt, { block: given.policy, content, logged })
+  const policy = await checkVault(transcript, receipt, {
+    block: given.policy,
+    content,
+    isLogKnown: blocks !== undefined,
+    logged,
+  })
   if (blocks === undefined) return undefined
   return { view: toView(receipt, blocks), policy, logged, checkRelease: () => checkBothSignatures(transcript, blocks) }
 }
