@@ -41,7 +41,15 @@ const SECURITY = [
   'strict-transport-security',
   'x-content-type-options',
 ]
-const COMPARED = [...SECURITY, 'cache-control', 'content-type', 'content-encoding', 'allow']
+const COMPARED = [
+  ...SECURITY,
+  'access-control-allow-origin',
+  'allow',
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-type',
+]
 
 async function layFiles(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-nginx-'))
@@ -54,6 +62,8 @@ async function layFiles(): Promise<string> {
   await writeFile(join(folder, 'dist/config.json'), 'from the build')
   await writeFile(join(folder, 'dist/.env'), 'secret')
   await writeFile(join(folder, 'dist/icon.svg'), '<svg/>')
+  await writeFile(join(folder, 'dist/verify.html'), `<html>verifier</html>${' '.repeat(300)}`)
+  await writeFile(join(folder, 'dist/countersign-verify.mjs'), script)
   await writeFile(join(folder, 'dist/assets/app-1.js'), script)
   await writeFile(join(folder, 'dist/assets/app-1.css'), 'a{}'.repeat(200))
   return folder
@@ -113,24 +123,31 @@ describe.skipIf(NGINX === undefined)('the web app served by nginx', () => {
     execFileSync(NGINX ?? '', ['-t', '-q', '-p', folder, '-c', join(folder, 'nginx.conf')])
   })
 
-  test.each(['/', '/proof/abc', '/assets', '/assets/app-1.js', '/assets/app-1.css', '/config.json?x', '/icon.svg'])(
-    'GET %s answers like our server, compressed and uncompressed',
-    async (path) => {
-      for (const encoding of ['gzip', 'identity']) {
-        const options = { headers: { 'accept-encoding': encoding } }
-        const [theirs, own] = [await send(port, path, options), await send(ourPort, path, options)]
-        expect(theirs.status).toBe(own.status)
-        // Our server also compresses files that are too short for nginx.
-        const isShort = own.headers['content-encoding'] === 'gzip' && theirs.headers['content-encoding'] === undefined
-        if (isShort) expect(theirs.body.length).toBeLessThan(256)
-        const { 'content-encoding': _, ...expected } = pick(own.headers)
-        expect(pick(theirs.headers)).toMatchObject(expected)
-        if (encoding === 'identity') expect(theirs.body).toEqual(own.body)
-        else if (!isShort) expect(theirs.headers['content-encoding']).toBe('gzip')
-        expect(String(theirs.headers.vary).toLowerCase()).toBe('accept-encoding')
-      }
-    },
-  )
+  test.each([
+    '/',
+    '/proof/abc',
+    '/assets',
+    '/assets/app-1.js',
+    '/assets/app-1.css',
+    '/config.json?x',
+    '/icon.svg',
+    '/verify.html',
+    '/countersign-verify.mjs',
+  ])('GET %s answers like our server, compressed and uncompressed', async (path) => {
+    for (const encoding of ['gzip', 'identity']) {
+      const options = { headers: { 'accept-encoding': encoding } }
+      const [theirs, own] = [await send(port, path, options), await send(ourPort, path, options)]
+      expect(theirs.status).toBe(own.status)
+      // Our server also compresses files that are too short for nginx.
+      const isShort = own.headers['content-encoding'] === 'gzip' && theirs.headers['content-encoding'] === undefined
+      if (isShort) expect(theirs.body.length).toBeLessThan(256)
+      const { 'content-encoding': _, ...expected } = pick(own.headers)
+      expect(pick(theirs.headers)).toMatchObject(expected)
+      if (encoding === 'identity') expect(theirs.body).toEqual(own.body)
+      else if (!isShort) expect(theirs.headers['content-encoding']).toBe('gzip')
+      expect(String(theirs.headers.vary).toLowerCase()).toBe('accept-encoding')
+    }
+  })
 
   test("doesn't send an unchanged file again", async () => {
     const { headers } = await send(port, '/assets/app-1.js')
