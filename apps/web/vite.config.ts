@@ -26,6 +26,8 @@ function serveVerifier(): Plugin {
 }
 
 export default defineConfig({
+  // An .env file would change what is built.
+  envDir: false,
   plugins: [react(), serveVerifier()],
   // Workspace packages export their TypeScript under `source`.
   resolve: { conditions: ['source', ...defaultClientConditions] },
