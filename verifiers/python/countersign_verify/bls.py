@@ -41,16 +41,19 @@ def sqrt2(a):
 
 # G2: y² = x³ + 4(1 + u), in affine coordinates; None is the point at infinity.
 
+def slope_of(p, q):
+    """The slope of the line through p and q, or of the tangent, which must not be vertical."""
+    if p != q:
+        return mul2(sub2(q[1], p[1]), inv2(sub2(q[0], p[0])))
+    square = mul2(p[0], p[0])
+    return mul2((3 * square[0], 3 * square[1]), inv2((2 * p[1][0], 2 * p[1][1])))
+
 def add_g2(p, q):
     if p is None or q is None:
         return q if p is None else p
-    if p[0] == q[0]:
-        if p[1] != q[1] or p[1] == (0, 0):
-            return None
-        square = mul2(p[0], p[0])
-        slope = mul2((3 * square[0], 3 * square[1]), inv2((2 * p[1][0], 2 * p[1][1])))
-    else:
-        slope = mul2(sub2(q[1], p[1]), inv2(sub2(q[0], p[0])))
+    if p[0] == q[0] and (p[1] != q[1] or p[1] == (0, 0)):
+        return None
+    slope = slope_of(p, q)
     x = sub2(sub2(mul2(slope, slope), p[0]), q[0])
     return x, sub2(mul2(slope, sub2(p[0], x)), p[1])
 
@@ -171,12 +174,9 @@ def _line(t, slope, p) -> list[int]:
 def _miller(q, p) -> list[int]:
     f, t = [1] + [0] * 11, q
     for bit in bin(LOOP)[3:]:
-        square = mul2(t[0], t[0])
-        slope = mul2((3 * square[0], 3 * square[1]), inv2((2 * t[1][0], 2 * t[1][1])))
-        f, t = _mul12(_mul12(f, f), _line(t, slope, p)), add_g2(t, t)
+        f, t = _mul12(_mul12(f, f), _line(t, slope_of(t, t), p)), add_g2(t, t)
         if bit == "1":
-            slope = mul2(sub2(q[1], t[1]), inv2(sub2(q[0], t[0])))
-            f, t = _mul12(f, _line(t, slope, p)), add_g2(t, q)
+            f, t = _mul12(f, _line(t, slope_of(t, q), p)), add_g2(t, q)
     return f
 
 @lru_cache(4096)

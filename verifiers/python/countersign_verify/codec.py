@@ -8,7 +8,7 @@ import re
 from datetime import datetime, timezone
 from functools import lru_cache
 
-from .faults import require
+from .faults import Fault, require
 
 MAX_SAFE = 2**53 - 1
 MAX_BLOCK = 262_144  # receipt-v2 §1
@@ -143,13 +143,6 @@ def parse_cid(text: str) -> bytes:
     require(data[:4] == CID_PREFIX and cid_of_hash(data[4:]) == text, "invalid CID: not raw with SHA-256")
     return data[4:]
 
-class CarError(ValueError):
-    """A file that is no CAR file of a receipt: car_malformed, or car_mismatch if blocks don't fit together."""
-
-    def __init__(self, code: str, message: str):
-        super().__init__(message)
-        self.code = code
-
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for index in range(3):  # receipt-v2 §1: at most 3 bytes, no longer than needed
@@ -161,31 +154,26 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             if index and not byte:
                 break
             return value, at + index + 1
-    raise CarError("car_malformed", "invalid CAR: malformed length")
+    raise Fault("invalid CAR: malformed length", "car_malformed")
 
 def parse_car(data: bytes) -> tuple[bytes, dict[str, bytes]]:
     """The root's block, and the others by role. # receipt-v2 §1 "CAR files" """
     start, end = bytes.fromhex("3aa265726f6f747381d82a582500"), b"\x67version\x01"
-    if data[:14] != start or data[14:18] != CID_PREFIX or data[50:59] != end:
-        raise CarError("car_malformed", "invalid CAR: another header")
+    require(data[:14] == start and data[14:18] == CID_PREFIX and data[50:59] == end, "invalid CAR: another header", "car_malformed")
     root, at, blocks = data[18:50], 59, {}
     while at < len(data):
         length, at = _varint(data, at)
         cid, block = data[at:at + 36], data[at + 36:at + length]
         # In this order, section by section.
-        if not 36 < length <= 36 + MAX_BLOCK or at + length > len(data):
-            raise CarError("car_malformed", "invalid CAR: empty, oversized or incomplete block")
-        if cid != CID_PREFIX + sha256(block):
-            raise CarError("car_mismatch", "invalid CAR: a block has another CID")
-        if cid[4:] in blocks or len(blocks) == 16:
-            raise CarError("car_malformed", "invalid CAR: a block twice, or more than 16 blocks")
+        is_whole = 36 < length <= 36 + MAX_BLOCK and at + length <= len(data)
+        require(is_whole, "invalid CAR: empty, oversized or incomplete block", "car_malformed")
+        require(cid == CID_PREFIX + sha256(block), "invalid CAR: a block has another CID", "car_mismatch")
+        require(cid[4:] not in blocks and len(blocks) < 16, "invalid CAR: a block twice, or more than 16 blocks", "car_malformed")
         blocks[cid[4:]] = block
         at += length
-    if root not in blocks:
-        raise CarError("car_mismatch", "invalid CAR: no root")
+    require(root in blocks, "invalid CAR: no root", "car_mismatch")
     roles, named = find_roles(blocks[root], blocks)
-    if not blocks.keys() <= {root, *named}:
-        raise CarError("car_mismatch", "invalid CAR: a block that no other names")
+    require(blocks.keys() <= {root, *named}, "invalid CAR: a block that no other names", "car_mismatch")
     return blocks[root], roles
 
 def find_roles(receipt: bytes, blocks: dict[bytes, bytes]) -> tuple[dict[str, bytes], set[bytes]]:

@@ -1,11 +1,11 @@
 """How a check says that it failed, or that it can't be done."""
 
-class Fault(Exception):
-    """A check failed: the step, the code that the specification defines for it, and a sentence."""
+class Fault(ValueError):
+    """A check failed: a sentence, and the code that the specification defines for it, if any."""
 
-    def __init__(self, step: str, code: str | None = None, message: str = ""):
-        super().__init__(message or code or step)
-        self.step, self.code, self.message = step, code, message or code or step
+    def __init__(self, message: str, code: str | None = None):
+        super().__init__(message)
+        self.code = code
 
 class Skip(Exception):
     """A check can't be done, for example because the reader gave no value to compare with."""
@@ -14,7 +14,6 @@ class Skip(Exception):
         super().__init__(message or step)
         self.step, self.message = step, message or step
 
-def require(condition, message: str) -> None:
-    """A ValueError with this message unless the condition holds: a failed step, without a code."""
+def require(condition, message: str, code: str | None = None) -> None:
     if not condition:
-        raise ValueError(message)
+        raise Fault(message, code)

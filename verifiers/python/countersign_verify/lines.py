@@ -3,7 +3,7 @@
 import json
 import sys
 
-from .codec import CarError, parse_car, unbase64
+from .codec import parse_car, unbase64
 from .faults import require
 from .reader import parse_reader
 from .verify import verify
@@ -26,9 +26,7 @@ def run() -> None:
             require(isinstance(request, dict), "expected an object")
             identity = request.get("id")
             result = answer(request)
-        except CarError as error:
-            result = {"error": error.code}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            result = {"error": "request_malformed", "message": f"{type(error).__name__}: {error}"[:400]}
+            result = {"error": getattr(error, "code", None) or "request_malformed", "message": f"{type(error).__name__}: {error}"[:400]}
         sys.stdout.write(json.dumps({"id": identity, **result}) + "\n")
         sys.stdout.flush()

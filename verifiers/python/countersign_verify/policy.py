@@ -9,6 +9,7 @@ from .bls import is_g2_key
 from .codec import canonical, parse_canonical, sha256, un0x, unhex
 from .crypto import is_ed25519_key, p256_key
 from .faults import require
+from .log import check_witnesses
 from .transaction import amount, transaction_digest
 from .typed_data import content_digest, integer
 
@@ -31,26 +32,12 @@ class Policy(NamedTuple):
     schedule: dict | None
     time: list
 
-class PolicyError(ValueError):
-    """A block that is no policy: vault_policy_not_canonical or vault_policy_malformed."""
-
-    def __init__(self, code: str, message: str):
-        super().__init__(message)
-        self.code = code
-
-class Refusal(ValueError):
-    """A request that a policy doesn't allow, with the codes of policy-v1 §7."""
-
-    def __init__(self, *codes: str):
-        super().__init__(", ".join(codes))
-        self.codes = codes
-
 def parse_policy(data: bytes) -> Policy:
     """# policy-v1 §1 to §5"""
     try:
         value = parse_canonical(data, MAX_POLICY)
     except ValueError as error:
-        raise PolicyError("vault_policy_not_canonical", str(error)) from None
+        raise ValueError(f"vault_policy_not_canonical: {error}") from None
     try:
         require(schema.matches(SCHEMA, value), "see policy-v1.schema.json")
         policy = Policy(sha256(data), value["log"], value["approvers"], value["rules"], value.get("budgets", []),
@@ -58,7 +45,7 @@ def parse_policy(data: bytes) -> Policy:
         _check_order(value)
         _check_policy(policy)
     except ValueError as error:
-        raise PolicyError("vault_policy_malformed", str(error)) from None
+        raise ValueError(f"vault_policy_malformed: {error}") from None
     return policy
 
 def _check_order(value) -> None:
@@ -79,9 +66,7 @@ def _check_policy(policy: Policy) -> None:
             require(all(_is_origin(origin, approver["rpId"]) for origin in approver["origins"]), "an origin")
     require(len({approver["publicKey"] for approver in policy.approvers}) == len(policy.approvers), "a key twice")
     if policy.log:
-        keys = policy.log["witnesses"]
-        require(len(keys) < 2 * policy.log["quorum"] <= 2 * len(keys), "its quorum")
-        require(all(is_ed25519_key(unhex(key)) for key in keys), "the key of a witness")
+        check_witnesses(policy.log["witnesses"], policy.log["quorum"])
         require(is_log_origin(policy.log.get("origin", "-")), "the origin of its log")
     require(len({(b["chainId"], b["token"], b["periodS"]) for b in policy.budgets}) == len(policy.budgets), "an asset and period twice")
     for source in policy.time:
@@ -140,30 +125,30 @@ class Request(NamedTuple):
     now_ms: int = 0
 
 def check_request(policy: Policy, index: int, request: Request, sample: tuple[dict, int] | None = None) -> list[dict]:
-    """What the rule's payment spends, as { chainId, token, amount }; a Refusal if the rule doesn't allow the request.
+    """What the rule's payment spends, as { chainId, token, amount }; a ValueError with the codes of §7 otherwise.
 
     The sample is its source, one of `policy.time`, and its time. # policy-v1 §3 to §5
     """
     try:  # before any rule, the protocol's rules apply
         transaction_digest(request.content) if request.kind == "transaction" else content_digest(request.kind, request.content)
     except ValueError:
-        raise Refusal("request_malformed") from None
+        raise ValueError("request_malformed") from None
     if index >= len(policy.rules):
-        raise Refusal("rule_unknown")
+        raise ValueError("rule_unknown")
     if policy.schedule:
         _check_schedule(policy, request, sample)
     rule = policy.rules[index]
     if rule["kind"] == "spend":
         return _spends(policy, rule, request)
     if rule["kind"] != request.kind:
-        raise Refusal("kind_not_allowed")
+        raise ValueError("kind_not_allowed")
     if request.kind != "message":
         _refuse((_transaction_codes if request.kind == "transaction" else _typed_data_codes)(rule, request.content))
     return []
 
 def _refuse(codes: list[str]) -> None:
     if codes:
-        raise Refusal(*codes)
+        raise ValueError(*codes)
 
 def _failed(checks: dict[str, bool]) -> list[str]:
     return [code for code, passes in checks.items() if not passes]
@@ -171,12 +156,12 @@ def _failed(checks: dict[str, bool]) -> list[str]:
 def _check_schedule(policy: Policy, request: Request, sample) -> None:
     """# policy-v1 §4"""
     if sample is None:
-        raise Refusal("sample_missing")
+        raise ValueError("sample_missing")
     if sample[0] not in policy.time:
-        raise Refusal("sample_source_not_allowed")
+        raise ValueError("sample_source_not_allowed")
     period = request.content.get("nonce", 0) // policy.schedule["count"]
     if sample[1] < policy.schedule["startsAtMs"] + period * policy.schedule["everyS"] * 1000:
-        raise Refusal("nonce_not_due")
+        raise ValueError("nonce_not_due")
 
 def _is_listed(value, allowed) -> bool:
     return allowed == "any" or value in allowed
@@ -279,7 +264,7 @@ def payment_of(request: Request) -> Payment | None:
 def _spends(policy: Policy, rule: dict, request: Request) -> list[dict]:
     payment, now_s = payment_of(request), request.now_ms // 1000
     if payment is None or payment.form not in rule["forms"]:
-        raise Refusal("form_not_allowed")
+        raise ValueError("form_not_allowed")
     _refuse(_failed({
         "chain_not_allowed": payment.chain_id in rule["chainIds"],
         "recipient_not_allowed": _is_listed(payment.payee, rule["payees"]),

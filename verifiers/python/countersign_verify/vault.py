@@ -112,10 +112,10 @@ def check_budget(view: View, policy: Policy, spends: list[dict] | None, is_allow
     rule = _rule(view, policy)
     if not is_allowed:
         raise Skip("vault-budget", "the rule doesn't allow it, or the content isn't shown")
-    budget.require_count(rule is not None and rule["kind"] == "spend", "budget_unexpected", "the rule doesn't spend from budgets")
-    budget.require_count(view.count() is not None, "budget_missing", "the payment wasn't counted")
+    require(rule is not None and rule["kind"] == "spend", "the rule doesn't spend from budgets", "budget_unexpected")
+    require(view.count() is not None, "the payment wasn't counted", "budget_missing")
     if view.cosigned_s is None:
         raise Skip("vault-budget", "there is no valid proof of the log")
-    budget.require_count(view.log_origin == policy.log["origin"], "budget_log", "the receipt is in another log than the policy's")
+    require(view.log_origin == policy.log["origin"], "the receipt is in another log than the policy's", "budget_log")
     shown_s = budget.shown_time(view.times(policy), len(policy.log["witnesses"]), policy.log["quorum"])
     budget.check_count(policy.budgets, spends, view.count(), view.signed_at_ms, shown_s)

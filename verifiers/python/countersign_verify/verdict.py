@@ -1,6 +1,6 @@
 """The results of steps, and the verdict that follows. # receipt-v1 §3 "Verdict" """
 
-from .faults import Fault, Skip
+from .faults import Skip
 
 ANCHOR_STEPS = ("measurement", "config", "entropy-key", "coordinator-policy", "coordinator-measurement", "coordinator-config")
 
@@ -26,14 +26,12 @@ class Steps:
             found = check()
             self.results[name] = "pass"
             return found
-        except Fault as fault:
-            self.results[name], self.messages[name] = "fail", fault.message
-            if fault.code:
-                self.codes[name] = fault.code
         except Skip as skip:
             self.results[name], self.messages[name] = "skip", skip.message
         except ValueError as error:
             self.results[name], self.messages[name] = "fail", str(error)
+            if code := getattr(error, "code", None):
+                self.codes[name] = code
         return None
 
     def has_passed(self, name: str) -> bool:

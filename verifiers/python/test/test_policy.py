@@ -1,7 +1,7 @@
 import unittest
 
 from countersign_verify import policy
-from countersign_verify.approvals import ApprovalFault, approvals_hash, check_approvals, fields
+from countersign_verify.approvals import approvals_hash, check_approvals, fields
 from countersign_verify.budget import paid_by_budget, shown_time, window_of
 from countersign_verify.bls import is_g2_key
 from countersign_verify.codec import canonical, cid_of, sha256, tag, un0x, unhex
@@ -20,8 +20,8 @@ def codes(policy_, rule, request, sample=None):
     try:
         policy.check_request(policy_, rule, request, sample)
         return []
-    except policy.Refusal as refusal:
-        return list(refusal.codes)
+    except ValueError as refusal:
+        return list(refusal.args)
 
 
 class Policies(unittest.TestCase):
@@ -37,8 +37,8 @@ class Policies(unittest.TestCase):
                 try:
                     policy.parse_policy(item["json"].encode())
                     code = None
-                except policy.PolicyError as fault:
-                    code = fault.code
+                except ValueError as fault:
+                    code = str(fault).split(":")[0]
                 self.assertEqual(code, item["code"])
 
     def test_rejects_members_of_other_kinds(self):
@@ -50,7 +50,7 @@ class Policies(unittest.TestCase):
                 bad += [{**good, "rules": sorted([{**rule, name: value}, good["rules"][-1]], key=canonical)} for value in ({}, None, -1, True, "x", [[]], [{}])
                         if not isinstance(value, bool) or name != "session"]
         for item in bad:
-            with self.subTest(str(item)[-100:]), self.assertRaises(policy.PolicyError):
+            with self.subTest(str(item)[-100:]), self.assertRaises(ValueError):
                 policy.parse_policy(canonical(item))
 
     def test_reaches_the_verdicts_without_a_rule(self):
@@ -121,7 +121,7 @@ class Approvals(unittest.TestCase):
                 try:
                     self.check(item, POLICIES[item.get("policy", 1)])
                     reason = None
-                except ApprovalFault as fault:
+                except ValueError as fault:
                     reason = str(fault)
                 self.assertEqual(reason, item["reason"])
 
@@ -138,7 +138,7 @@ class Approvals(unittest.TestCase):
             {"signature": "30" + one["signature"]}, {"signature": "3006020100020100"}, *({"authenticatorData": value} for value in flags),
             *({"clientDataJSON": text.hex()} for text in texts)]]
         for index, approvals in enumerate(bad):
-            with self.subTest(index), self.assertRaises(ApprovalFault):
+            with self.subTest(index), self.assertRaises(ValueError):
                 self.check({**item, "approvals": approvals}, POLICIES[1])
 
     def test_computes_challenges(self):
