@@ -7,7 +7,7 @@ from .codec import parse_time
 from .faults import require
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID, ENUMERATED = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A
-UTF8_STRING, IA5_STRING, UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x0C, 0x16, 0x17, 0x18, 0x30, 0x31
+UTF8_STRING, PRINTABLE_STRING, IA5_STRING, UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x0C, 0x13, 0x16, 0x17, 0x18, 0x30, 0x31
 
 class Node:
     """One element: its tag, its content, and its whole encoding."""
@@ -59,7 +59,7 @@ class Node:
         return self.value[1:]
 
     def flags(self) -> set[int]:
-        """The set bits of a list of named bits. AMD's lists have trailing zeros, against X.690 §11.2.2."""
+        """The set bits of a list of named bits. Its unused bits and trailing zeros are not checked."""
         data = self.expect(BIT_STRING).value[1:]
         return {8 * index + bit for index, byte in enumerate(data) for bit in range(8) if byte << bit & 0x80}
 
@@ -101,7 +101,7 @@ def _is_integer(value: bytes) -> bool:
     return len(value) > 0 and value[0] < 0x80 and not (len(value) > 1 and value[0] == 0 and value[1] < 0x80)
 
 def _is_bit_string(value: bytes) -> bool:
-    return 0 < len(value) and value[0] < 8 and (not value[-1] & (1 << value[0]) - 1 if len(value) > 1 else value[0] == 0)
+    return len(value) > 0 and value[0] < (8 if len(value) > 1 else 1)
 
 def _is_oid(value: bytes) -> bool:
     # A part that starts with 80 is longer than needed.

@@ -7,11 +7,17 @@ import re
 from .codec import parse_time
 from .faults import require
 
-def load(text: str, **hooks):
+def load(text: str, object_pairs_hook=None):
     try:
-        return json.loads(text, **hooks)
+        return json.loads(text, object_pairs_hook=object_pairs_hook, parse_int=_number, parse_constant=_reject)
     except RecursionError:
         raise ValueError("invalid JSON: nested too deep") from None
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < 32 else float(digits)
+
+def _reject(constant: str):
+    raise ValueError(f"invalid JSON: {constant}")
 
 def read(value, form):
     if isinstance(form, list):

@@ -69,7 +69,7 @@ def _check_report(data: bytes, encoded: tuple[bytes, ...], at: int, roots: tuple
             (("current", 0x038), ("reported", 0x180), ("committed", 0x1E0), ("launch", 0x1F0))}
     require(tcbs["reported"] == _levels(ek, product), "certificate of another TCB")  # §9.4
     chip_id = data[0x1A0:0x1E0]
-    require(kind != 0 or _hardware_id(ek, product).ljust(64, b"\0") == chip_id, "certificate of another chip")  # §9.5
+    require(kind != 0 or _hardware_id(ek).ljust(64, b"\0") == chip_id, "certificate of another chip")  # §9.5
     require(version <= 2 or _product_of(number(0x188, 1), number(0x189, 1)) == product, "processor of another product")
     return Report(
         version=version, policy=number(0x008, 8), vmpl=number(0x030, 4), signing_key="VLEK" if kind else "VCEK",
@@ -91,18 +91,19 @@ def _product_of(family: int, model: int) -> str | None:
 def _levels(ek: x509.Certificate, product: str) -> dict[str, int]:
     """The patch levels in the EK, after a check of its product. # evidence §9.3"""
     name = der.parse(_extension(ek, "2")).expect(der.IA5_STRING).value.decode("ascii")
-    match = re.fullmatch("(Milan|Genoa|Siena|Bergamo|Turin)(-[0-9A-Za-z]+)?", name)
-    require(match is not None and {"Siena": "Genoa", "Bergamo": "Genoa"}.get(match[1], match[1]) == product, "invalid chain: EK of another product")
+    match = re.match("(Milan|Genoa|Siena|Bergamo|Turin)(-|\\Z)", name)
+    require(match is not None, f"invalid chain: unknown product {name}")
+    require({"Siena": "Genoa", "Bergamo": "Genoa"}.get(match[1], match[1]) == product, "invalid chain: EK of another product")
     unused = ["3.4", "3.5", "3.6", "3.7"] + ([] if product == "Turin" else ["3.9"])
     require(not any(der.parse(_extension(ek, kind, b"\x02\x01\x00")).integer() for kind in unused), "invalid chain: a reserved patch level")
     return {part: der.parse(_extension(ek, LEVELS[part])).integer(255) for part in TCB_PARTS[product] if part}
 
-def _hardware_id(ek: x509.Certificate, product: str) -> bytes:
+def _hardware_id(ek: x509.Certificate) -> bytes:
     """evidence §9.3"""
-    value, lengths = _extension(ek, "4"), (64, 8) if product == "Turin" else (64,)
-    if len(value) not in lengths:
+    value = _extension(ek, "4")
+    if len(value) not in (64, 8):
         value = der.parse(value).expect(der.OCTET_STRING).value
-    require(len(value) in lengths, "invalid chain: HWID of another length")
+    require(len(value) in (64, 8), "invalid chain: HWID of another length")
     return value
 
 def _extension(ek: x509.Certificate, kind: str, default: bytes | None = None) -> bytes:

@@ -54,7 +54,7 @@ def find_module(info: dict, version: int) -> dict:
     if version == 0:
         return info["tdxModule"]
     for module in info.get("tdxModuleIdentities", []):
-        if module["id"][:4] == "TDX_" and module["id"][4:].lower() == f"{version:02x}":
+        if module["id"].upper() == f"TDX_{version:02X}":
             return module
     raise ValueError("TCB info without the version of this TDX module")
 
@@ -97,8 +97,5 @@ def _is_current(info: dict, svns: bytes) -> bool:
     """Whether the module that is loaded now is current. # evidence §6.4 "Relaunch" """
     minimum = highest = info["levels"][0].tdx
     if svns[1]:
-        try:
-            minimum = [find_module(info, svns[1])["tcbLevels"][0]["tcb"]["isvsvn"]]
-        except ValueError:
-            return False
+        minimum = [find_module(info, svns[1])["tcbLevels"][0]["tcb"]["isvsvn"]]
     return svns[0] >= minimum[0] and svns[2] >= highest[2]

@@ -34,6 +34,7 @@ _ORDERS = {
     "P-256": 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551,
     "P-384": 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973,
 }
+TEXTS = {der.UTF8_STRING: "utf-8", der.PRINTABLE_STRING: "ascii", der.IA5_STRING: "ascii"}
 COMMON_NAME, KEY_USAGE, BASIC_CONSTRAINTS = "2.5.4.3", "2.5.29.15", "2.5.29.19"
 DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN = 0, 5, 6  # RFC 5280 §4.2.1.3
 
@@ -84,8 +85,6 @@ def parse_list(data: bytes) -> RevocationList:
             parts = entry.items(2, 3)
             serials.add(_serial(parts[0]))
             parts[1].time()
-            if len(parts) == 3:
-                _extensions(parts[2], ())
     if rest:
         _extensions(rest[0].items(1, 1, 0xA0)[0], ())
     require(len(rest) <= 1, "invalid revocation list: members after the extensions")
@@ -105,16 +104,17 @@ def _serial(node: der.Node) -> int:
 def _common_name(name: der.Node) -> str | None:
     found = []
     for group in name.items():
-        for pair in group.items(1, tag=der.SET):
+        for pair in group.items(tag=der.SET):
             kind, value = pair.items(2, 2)
             if kind.oid() == COMMON_NAME:
-                found.append(value.value.decode("utf-8" if value.tag == der.UTF8_STRING else "ascii"))
+                require(value.tag in TEXTS, "invalid name: expected a text")
+                found.append(value.value.decode(TEXTS[value.tag]))
     require(len(found) <= 1, "invalid name: two common names")
     return found[0] if found else None
 
 def _extensions(node: der.Node, understood=(KEY_USAGE, BASIC_CONSTRAINTS)) -> dict[str, bytes]:
     found = {}
-    for item in node.items(1):
+    for item in node.items():
         kind, *critical, value = item.items(2, 3)
         # `critical` has the default FALSE, so DER leaves it out. # evidence §3.1
         is_critical = bool(critical) and critical[0].expect(der.BOOLEAN).value == b"\xff"
@@ -132,7 +132,7 @@ def _constraints(extensions: dict[str, bytes]) -> tuple[bool, int | None]:
     if is_authority:
         require(members.pop(0).value == b"\xff", "invalid basic constraints: an encoded default")
     path_length = members.pop(0).integer() if members else None
-    require(not members, "invalid basic constraints")
+    require(not members and (is_authority or path_length is None), "invalid basic constraints")
     return is_authority, path_length
 
 def _key(info: der.Node) -> Key:
