@@ -28,9 +28,9 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     opening = steps.run("opening", check_opening, (), opening_file is not None)
     content = opening.content if opening else None
     digest = steps.run("digest", lambda: _check_digest(kind, subject, content, settings), (), is_public)
-    steps.run("signature", lambda: _check_signature(kind, subject, statement, digest, opening), ("digest",), is_public)
+    steps.run("signature", lambda: _check_signature(kind, subject, statement, digest, opening), () if is_public else ("digest",), is_public)
     if kind == "transaction":
-        steps.run("tx-hash", lambda: _check_hash(subject), ("digest", "signature"))
+        steps.run("tx-hash", lambda: _check_hash(subject))
     steps.run("statement", lambda: stating.check_v2(receipt, settings, content))
     leaf, at = leaf_hash(canonical(statement)), stating.time_of(statement)
 
@@ -95,7 +95,7 @@ def _check_signature(kind: str, subject: dict, statement: dict, digest: bytes, o
             raise Skip("signature", "the signature isn't shown")
         signature = opening.signature
     else:
-        signature = un0x(subject["signature"], 65)
+        digest, signature = un0x(subject["digestSigned" if kind == "transaction" else "digest"]), un0x(subject["signature"], 65)
     key = recover(digest, signature)
     address = subject["from"] if kind == "transaction" else statement["address"]
     require(key.hex() == statement["publicKey"] and address_of(key) == address, "it is of another key")
