@@ -5,6 +5,9 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } fr
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { toVkey } from '@countersign/log'
+import { INPUTS } from '../deploy/image/listInputs.ts'
+import { createWitnessClient, readWitnesses } from '../services/coordinator/src/log/witnessClient.ts'
 import { applyChangesets } from './packages/applyChangesets.ts'
 import { findFaults } from './packages/findFaults.ts'
 import { packAll } from './packages/packAll.ts'
@@ -12,6 +15,10 @@ import { createPublishDeps, publishAll } from './packages/publishAll.ts'
 import { type Packed, readPublished } from './packages/readPublished.ts'
 import { tryInstalled } from './packages/tryInstalled.ts'
 import { readArguments, refuseArguments } from './readArguments.ts'
+import { createParts } from './release/createParts.ts'
+import { findTaggedCommit, recordRelease } from './release/recordRelease.ts'
+import { addCosignatures } from './release/releaseFolder.ts'
+import { createReleaseKey, readReleaseKey } from './release/releaseKey.ts'
 
 const USAGE = `usage: npm run release -- [options]
 
@@ -21,12 +28,20 @@ empty project and runs them there.
   --out DIR   leaves the tarballs that passed in an empty or new folder, for scripts/publish.ts
   --publish   then publishes the tarballs that passed to the registry of npm's configuration, with the token in NPM_TOKEN or as
               a trusted publisher
+  --key FILE  then appends a record to releases/, signed with this key, if HEAD has the tag of the version
+  --inputs FOLDER
+              Node and the Debian packages for the images in the record, from npm run image:fetch (default: ${INPUTS})
+  --cosign VKEY@URL
+              instead asks a witness to cosign releases/checkpoint, and stores its line; repeat for more
+  --new-key FILE
+              instead creates the key of a log of releases
   --help      says this
 
 Example: npm run release
 Exit codes: 0 all is well, 1 something is not, 2 wrong arguments.`
 
 const root = resolve(import.meta.dirname, '..')
+const releases = join(root, 'releases')
 
 function checkManifests(): boolean {
   const published = readPublished(root)
@@ -68,6 +83,7 @@ async function release({ out, isPublishing }: { out: string | undefined; isPubli
     await tryInstalled(root, packed)
     for (const { manifest } of packed) console.log(`${manifest.name}@${manifest.version} is ready`)
     if (out !== undefined) cpSync(folder, out, { recursive: true })
+    await record()
     if (!isPublishing) return true
     publishAll(createPublishDeps(root), packed)
     return true
@@ -76,14 +92,52 @@ async function release({ out, isPublishing }: { out: string | undefined; isPubli
   }
 }
 
+/** Appends a record of the tagged commit to the log of releases. */
+async function record() {
+  const commit = findTaggedCommit(root)
+  if (commit === undefined || values.key === undefined) {
+    console.log(`Wrote no release record: ${commit === undefined ? 'HEAD has no tag of this version' : 'no --key'}.`)
+    return
+  }
+  const { inputs = join(root, INPUTS) } = values
+  const deps = { now: () => new Date(), createParts: (path: string) => createParts(path, { inputs }) }
+  await recordRelease(deps, { root, commit, folder: releases, key: readReleaseKey(values.key) })
+  console.log(`Wrote a record of ${commit.release} to releases/: ask witnesses with --cosign, and commit it.`)
+}
+
+async function cosign(texts: readonly string[]) {
+  const faults: string[] = []
+  const sites = readWitnesses({ LOG_WITNESSES: texts.join() }, (_, fault) => faults.push(fault))
+  if (faults.length > 0) refuseArguments(`--cosign: ${faults.join('; ')}`, USAGE)
+  const clients = sites.map((site) => createWitnessClient(site))
+  try {
+    const refusals = await addCosignatures(releases, clients)
+    for (const refusal of refusals) console.error(refusal)
+    if (refusals.length > 0) process.exitCode = 1
+  } finally {
+    for (const client of clients) await client.stop()
+  }
+}
+
 const { values } = readArguments(
-  { bump: { type: 'boolean' }, out: { type: 'string' }, publish: { type: 'boolean' } },
+  {
+    bump: { type: 'boolean' },
+    out: { type: 'string' },
+    publish: { type: 'boolean' },
+    key: { type: 'string' },
+    inputs: { type: 'string' },
+    cosign: { type: 'string', multiple: true },
+    'new-key': { type: 'string' },
+  },
   USAGE,
 )
-const given = [values.bump === true, values.out !== undefined, values.publish === true].filter(Boolean)
-if (given.length > 1) refuseArguments('one of --bump, --out and --publish', USAGE)
+const { 'new-key': newKey } = values
+const given = [values.bump, values.out, values.publish, values.cosign, newKey].filter((value) => value !== undefined)
+if (given.length > 1) refuseArguments('one of --bump, --out, --publish, --cosign and --new-key', USAGE)
 try {
-  if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
+  if (newKey !== undefined) console.log(toVkey(createReleaseKey(newKey).key))
+  else if (values.cosign !== undefined) await cosign(values.cosign)
+  else if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
   else if (!(await release({ out: values.out, isPublishing: values.publish === true }))) process.exitCode = 1
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)

@@ -53,7 +53,7 @@ export type VerifyOptions = {
   source: SourceOptions | undefined
 }
 
-export type SourceOptions = {
+type SourceOptions = {
   /** A folder or URL. Default: the folder of this checkout. */
   releases: string | undefined
   /** A verifier key. */
