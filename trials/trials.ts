@@ -18,6 +18,7 @@ export const trials: Readonly<Record<string, () => Promise<Trial>>> = {
   retention: async () => (await import('./retention/runRetention.ts')).retention,
   security: async () => (await import('./security/runSecurity.ts')).security,
   soak: async () => (await import('./soak/runSoak.ts')).soak,
+  source: async () => (await import('./source/runSource.ts')).sourceTrial,
   sweep: async () => (await import('./sweep/runSweep.ts')).sweepTrial,
   webhooks: async () => (await import('./webhooks/runWebhooks.ts')).webhooks,
   'witness:kills': async () => (await import('./witness/runKills.ts')).witnessKills,
