@@ -35,10 +35,8 @@ parse_collateral = lru_cache(64)(tdx.parse_collateral)
 
 def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Reader, check_release) -> None:
     """The steps from inclusion to release; a step may fail although an earlier one failed."""
-    at = evidence.signed_at
-
-    def inclusion() -> bytes:
-        return root_of_path(evidence.leaf, evidence.inclusion["leafIndex"], evidence.tree_size, [unhex(item) for item in evidence.inclusion["path"]])
+    at, position = evidence.signed_at, evidence.inclusion
+    timed = ("time of signing",) if at is None else ()
 
     def collateral() -> dict:
         block, named = blocks.get("collateral"), parse_cid(evidence.collateral)
@@ -47,9 +45,9 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Read
         require(sha256(block) == named, "the block has another CID")
         return parse_collateral(block, evidence.collateral_limit)
 
-    root = steps.run("inclusion", inclusion)
+    root = steps.run("inclusion", lambda: root_of_path(evidence.leaf, position["leafIndex"], evidence.tree_size, list(map(unhex, position["path"]))))
     members = steps.run("collateral", collateral)
-    quote = steps.run("quote", lambda: _check_quote(evidence, members, at, reader), ("collateral",))
+    quote = steps.run("quote", lambda: _check_quote(evidence, members, reader), ("collateral", *timed))
     steps.run("report-data", lambda: _check_report_data(evidence, root, quote), ("inclusion", "quote"))
     steps.run("quote-policy", lambda: anchors.check_quote_policy(quote, reader.policy), ("quote",))
     steps.run("platform", lambda: anchors.check_platform(quote, reader.anchors), ("quote",), bool(reader.anchors.get("platforms")))
@@ -57,19 +55,14 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Read
     steps.run("config", lambda: _check_config(evidence, reader), (), False)
     steps.run("entropy", lambda: entropy.check_sample(
         evidence.sample, evidence.statement, None if evidence.settings is None else evidence.settings["entropy"]))
-    steps.run("entropy-key", lambda: anchors.check_entropy_key(
-        evidence.sample["publicKey"], reader.anchors, reader.mock_entropy_keys), (), False)
-    _run_coordinator(steps, evidence, at, reader)
+    key = evidence.sample["publicKey"]
+    steps.run("entropy-key", lambda: anchors.check_entropy_key(key, reader.anchors, reader.mock_entropy_keys), (), False)
+    _run_coordinator(steps, evidence, timed, reader)
     steps.run("release", check_release)
-    steps.is_mock = steps.is_mock or (quote is not None and quote.mode == "mock") or evidence.sample["publicKey"] in reader.mock_entropy_keys
+    steps.is_mock = steps.is_mock or (quote is not None and quote.mode == "mock") or key in reader.mock_entropy_keys
 
-def _needs_time(at: int | None) -> int:
-    if at is None:
-        raise Skip("time", "the time of signing doesn't exist")
-    return at
-
-def _check_quote(evidence: Evidence, members: dict, at: int | None, reader: Reader):
-    quote = tdx.check_quote(evidence.quote, members, evidence.event_log, _needs_time(at), reader.roots)
+def _check_quote(evidence: Evidence, members: dict, reader: Reader):
+    quote = tdx.check_quote(evidence.quote, members, evidence.event_log, evidence.signed_at, reader.roots)
     stated = evidence.stated  # receipt-v1 §3 "quote"
     if stated:
         require(stated["tcbStatus"] == quote.tcb_status, "the receipt states another TCB status")
@@ -86,12 +79,12 @@ def _check_config(evidence: Evidence, reader: Reader) -> None:
         stating.check_settings(evidence.settings)
     anchors.check_config(sha256(canonical(evidence.config)), reader.anchors)
 
-def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: Reader) -> None:
-    coordinator, needs = evidence.coordinator, ("coordinator-report",)
+def _run_coordinator(steps: Steps, evidence: Evidence, timed: tuple, reader: Reader) -> None:
+    coordinator, needs, at = evidence.coordinator, ("coordinator-report",), evidence.signed_at
 
     def check_report():
         certificates = [unhex(coordinator["certificates"][name]) for name in ("ek", "ask", "ark")]
-        report = snp.check_report(unhex(coordinator["reportHex"]), certificates, _needs_time(at), reader.roots)
+        report = snp.check_report(unhex(coordinator["reportHex"]), certificates, at, reader.roots)
         stated = evidence.stated or {"coordinatorMeasurement": report.measurement.hex()}
         require(report.measurement.hex() == stated["coordinatorMeasurement"], "the receipt states another measurement")
         return report
@@ -101,22 +94,21 @@ def _run_coordinator(steps: Steps, evidence: Evidence, at: int | None, reader: R
             return snp.check_revocations(reader.revocations[0], report, reader.revocations[1])
         if "revocations" not in coordinator:
             raise Skip("coordinator-revocation", "no list is given")
-        return snp.check_revocations(unhex(coordinator["revocations"]), report, _needs_time(at))
+        return snp.check_revocations(unhex(coordinator["revocations"]), report, at)
 
     def check_key():
         require(evidence.keys[0] == evidence.statement["coordinatorKey"], "the statement names another key")
         expected = stating.coordinator_report_data(evidence.keys, coordinator["configHash"])
         require(expected == report.report_data, "the report is for other keys or another configuration")
 
-    report = steps.run("coordinator-report", check_report)
+    report = steps.run("coordinator-report", check_report, timed)
     steps.is_mock = steps.is_mock or (report is not None and report.mode == "mock")
     steps.run("coordinator-policy", lambda: anchors.check_coordinator_policy(report, reader.anchors, reader.policy), needs, False)
     steps.run("coordinator-chip", lambda: anchors.check_coordinator_chip(report, reader.anchors), needs, False)
     steps.run("coordinator-revocation", check_revocation, needs, False)
     steps.run("coordinator-key", check_key, needs)
     steps.run("coordinator-measurement", lambda: anchors.check_coordinator_measurement(report, reader.anchors), needs, False)
-    steps.run("coordinator-config", lambda: anchors.check_coordinator_config(
-        unhex(coordinator["configHash"]), reader.anchors), (), False)
+    steps.run("coordinator-config", lambda: anchors.check_coordinator_config(unhex(coordinator["configHash"]), reader.anchors), (), False)
 
 def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet: str, second: str, is_transaction: bool) -> None:
     """The steps from event to reevaluation. # receipt-v1 §3 and "Time" """

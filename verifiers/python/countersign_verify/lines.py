@@ -26,7 +26,7 @@ def run() -> None:
             require(isinstance(request, dict), "expected an object")
             identity = request.get("id")
             result = answer(request)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except Exception as error:
             result = {"error": getattr(error, "code", None) or "request_malformed", "message": f"{type(error).__name__}: {error}"[:400]}
         sys.stdout.write(json.dumps({"id": identity, **result}) + "\n")
         sys.stdout.flush()

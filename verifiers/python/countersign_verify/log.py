@@ -84,5 +84,7 @@ def check_log(receipt: dict, settings: dict, log_key: str | None, leaf: bytes, s
     proof = read_proof(text, name, key, tuple(map(unhex, log["witnesses"])), entry)
     require(len(proof.cosignatures) >= log["quorum"], "fewer witnesses than the quorum")
     cosigned = {key.hex() for key, _ in proof.cosignatures}
+    for policy in reader:
+        check_witnesses(policy["witnesses"], policy["quorum"])
     require(all(len(cosigned & set(policy["witnesses"])) >= policy["quorum"] for policy in reader), "too few of the reader's witnesses cosigned")
     return proof

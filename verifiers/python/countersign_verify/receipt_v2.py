@@ -64,16 +64,13 @@ def _check_blocks(receipt: dict, blocks: dict[str, bytes]) -> dict[str, dict]:
         if name not in blocks:
             raise Skip("blocks", f"the {name} is missing")
         require(sha256(blocks[name]) == parse_cid(cid), f"the {name} has another CID")
-        return parse_block(name, blocks[name])
+        value = parse_canonical(blocks[name], MAX_BLOCK)
+        require(schema.matches(f"receipt/spec/receipt-v2.{name}.schema.json", value), f"the {name} doesn't match its schema")
+        return value
 
     release = read("release", receipt["coordinator"]["release"])
     require(release["batch"] == receipt["signer"]["batch"], "the release is for another batch")
     return {"release": release, "batch": read("batch", release["batch"]), "coordinator": read("coordinator", release["coordinator"])}
-
-def parse_block(name: str, block: bytes) -> dict:
-    value = parse_canonical(block, MAX_BLOCK)
-    require(schema.matches(f"receipt/spec/receipt-v2.{name}.schema.json", value), f"invalid {name}: see receipt-v2.{name}.schema.json")
-    return value
 
 def _check_digest(kind: str, subject: dict, content: dict | None, settings: dict | None) -> bytes:
     if kind in ("address", "revocation"):

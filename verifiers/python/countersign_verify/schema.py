@@ -90,10 +90,8 @@ def _keyword(key: str, limit, schema: dict, sub):
     if key == "uniqueItems":
         return list, lambda value: len({canonical(item) for item in value}) == len(value)
     if key in ("anyOf", "oneOf", "allOf"):
-        options = list(map(sub, limit))
-        if key == "oneOf":
-            return None, lambda value: sum(option(value) for option in options) == 1
-        return None, lambda value, combine={"anyOf": any, "allOf": all}[key]: combine(option(value) for option in options)
+        options, combine = list(map(sub, limit)), {"anyOf": any, "allOf": all, "oneOf": lambda results: sum(results) == 1}[key]
+        return None, lambda value: combine(option(value) for option in options)
     if key == "not":
         return None, lambda value, check=sub(limit): not check(value)
     if key == "if":

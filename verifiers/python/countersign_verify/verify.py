@@ -12,7 +12,7 @@ def verify(receipt: bytes, blocks: dict[str, bytes], reader: Reader, cid: str | 
     steps = Steps()
     parsed = steps.run("format", lambda: _parse(receipt))
     if cid is not None:
-        steps.run("cid", lambda: _check_cid(receipt, cid))
+        steps.run("cid", lambda: require(cid_of(receipt) == cid, f"the receipt has the CID {cid_of(receipt)}"))
     if parsed is not None and parsed["version"] == "countersign-attestation/1":
         receipt_v1.check(steps, parsed, receipt, blocks, reader, opening)
     elif parsed is not None:
@@ -27,6 +27,3 @@ def _parse(receipt: bytes) -> dict:
     if value["version"] == "countersign-attestation/2" and value["kind"] == "authorization":
         check_signature_form(un0x(value["subject"]["signature"], 65))
     return value
-
-def _check_cid(receipt: bytes, cid: str) -> None:
-    require(cid_of(receipt) == cid, f"the receipt has the CID {cid_of(receipt)}")
