@@ -62,31 +62,77 @@ function readReceipt(folder: string): Receipt {
   return { bytes: read(`${path}/attestation.json`), collateral, blocks }
 }
 
-function createDrafts(): Draft[] {
-  const expected: [folder: string, Expected][] = [
-    ...['', 'vaults/'].flatMap((folder) =>
-      Object.entries(readJson<Record<string, Expected>>(`golden-v2/${folder}expected.json`)).map(
-        ([name, one]): [string, Expected] => [folder + name, one],
-      ),
+const expected: [folder: string, Expected][] = [
+  ...['', 'vaults/'].flatMap((folder) =>
+    Object.entries(readJson<Record<string, Expected>>(`golden-v2/${folder}expected.json`)).map(
+      ([name, one]): [string, Expected] => [folder + name, one],
     ),
-    ['logged', readJson('golden-v2/logged/expected.json')],
-  ]
-  const anchorsOf = (folder: string) =>
-    expected.find(([name]) => name === folder)?.[1].anchors ?? receipts[folder]?.anchors ?? {}
+  ),
+  ['logged', readJson('golden-v2/logged/expected.json')],
+]
+
+function anchorsOf(folder: string): Anchors {
+  return expected.find(([name]) => name === folder)?.[1].anchors ?? receipts[folder]?.anchors ?? {}
+}
+
+function createDrafts(): Draft[] {
   return [
     ...createDraftsOfVersion1(),
     ...expected.flatMap(([folder, one]) => createWholeDrafts(folder, one, 'golden-v2/expected.json')),
-    ...createTamperedDrafts('transaction', 'golden-v2/tampered.json', anchorsOf),
+    ...createTamperedDrafts('transaction', 'golden-v2/tampered.json'),
     ...['vaults/transfer', 'vaults/revocation', 'logged'].flatMap((folder) =>
-      createTamperedDrafts(folder, `golden-v2/${folder}/tampered.json`, anchorsOf),
+      createTamperedDrafts(folder, `golden-v2/${folder}/tampered.json`),
     ),
-    ...createTamperedDrafts('vaults/transaction', 'golden-v2/vaults/tampered.json', anchorsOf, tamperVault),
-    ...createTamperedDrafts('', 'golden-v2/cases/tampered.json', anchorsOf),
+    ...createTamperedDrafts('vaults/transaction', 'golden-v2/vaults/tampered.json', tamperVault),
+    ...createTamperedDrafts('', 'golden-v2/cases/tampered.json'),
     ...Object.entries(receipts).flatMap(([folder, one]) =>
       folder.startsWith('cases/') ? createWholeDrafts(folder, one, 'golden-v2/cases/cases.json') : [],
     ),
     ...cases.map(createCaseDraft),
     ...createCarDrafts(),
+    ...createFoundDrafts(),
+  ]
+}
+
+/** Cases that two verifiers answered differently at first. */
+function createFoundDrafts(): Draft[] {
+  const source = 'receipt-v2.md'
+  const plain = (name: string, receipt: string, given: Partial<Case>): Draft => ({
+    ...createCaseDraft({ name, receipt, verdict: 'incomplete', steps: {}, ...given }),
+    source,
+  })
+  const { chain, ...eventful } = cases.find(({ name }) => name === 'an event after 9 s')?.reader ?? {}
+  const events =
+    chain?.events.map((event) => ({ ...event, address: `0x${event.address.slice(2).toUpperCase()}` })) ?? []
+  const { witnesses } = JSON.parse(new TextDecoder().decode(read('golden-v2/logged/batch.json'))).settings.log
+  const budgeted = { log: 'skip', 'vault-policy': 'pass', 'vault-rule': 'skip' } as const
+  const vaults = ['vaults/transfer', 'vaults/eip3009', 'vaults/revocation']
+  const [base, car] = [readReceipt('transaction'), Buffer.from(read('golden-v2/cases/transaction.car'))]
+  return [
+    ...vaults.flatMap((receipt) =>
+      (['batch', 'coordinator'] as const).map((block) =>
+        plain(`${receipt}, without the ${block}`, receipt, { without: [block], steps: budgeted }),
+      ),
+    ),
+    plain('an authorization without the batch', 'authorization', { without: ['batch'], steps: { digest: 'pass' } }),
+    plain('an event with the contract in upper case', 'cases/attested', {
+      reader: { ...eventful, chain: { events, transaction: 'mined' } },
+      verdict: 'verified',
+      steps: { event: 'pass' },
+    }),
+    plain('a reader’s quorum of less than half of the witnesses', 'logged', {
+      reader: { anchors: { logWitnesses: [{ witnesses, quorum: 1 }] } },
+      verdict: 'failed',
+      steps: { log: 'fail' },
+    }),
+    {
+      name: 'CAR: a byte missing in the CID of the first section',
+      source,
+      base,
+      car: Buffer.concat([car.subarray(0, 62), car.subarray(63)]),
+      reader: { ...simulated, anchors: receipts.transaction?.anchors ?? {} },
+      stated: { error: 'car_mismatch' },
+    },
   ]
 }
 
@@ -158,12 +204,7 @@ function createWholeDraftsOf(receipt: Receipt, { cid, anchors, verdict }: Expect
 
 type Tampered = TamperingV2<BlockRole | 'attestation'> & { receipt?: string }
 
-function createTamperedDrafts(
-  folder: string,
-  source: string,
-  anchorsOf: (folder: string) => Anchors,
-  change?: typeof tamperVault,
-): Draft[] {
+function createTamperedDrafts(folder: string, source: string, change?: typeof tamperVault): Draft[] {
   return readJson<Tampered[]>(source).map(({ name, step, code, receipt: other = folder, ...tampering }) => {
     const base = readReceipt(other)
     const changed =
@@ -195,7 +236,7 @@ function parse({ bytes, blocks: { release, batch, coordinator } }: Receipt): Gol
 function createCaseDraft({ name, receipt: folder, without = [], opening, reader: given = {}, ...rest }: Case): Draft {
   const whole = readReceipt(folder)
   const { roots, isHardware, anchors: changes, revocations, reevaluation, ...others } = given
-  const anchors = { ...receipts[folder]?.anchors, ...changes }
+  const anchors = { ...anchorsOf(folder), ...changes }
   const hardware = { roots: golden.roots.map((root) => ({ ...root, mode: 'hardware' as const })), mockEntropyKeys: [] }
   return {
     name,

@@ -184,9 +184,10 @@ function changeReader(random: Random, reader: Request['reader'], other: Request[
   const copy: Json = structuredClone(reader)
   const { anchors } = copy
   const names = Object.keys(anchors)
+  const lists = names.filter((name) => Array.isArray(anchors[name]))
   const changes: (() => void)[] = [
     () => delete anchors[pick(names)],
-    () => Object.assign(anchors, { [pick(names)]: [] }),
+    () => Object.assign(anchors, { [pick(lists)]: [] }),
     () => Object.assign(anchors, pick(Object.entries(other.anchors).map(([name, value]) => ({ [name]: value })))),
     () => delete anchors.measurements?.[0]?.[pick(registers)],
     () => {
