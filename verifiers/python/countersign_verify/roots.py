@@ -1,16 +1,12 @@
 """The vendors' root certificates that a reader trusts. # evidence §2"""
 
-from dataclasses import dataclass
+from collections import namedtuple
 
 from .codec import unhex
 from .faults import require
 
-@dataclass(frozen=True)
-class Root:
-    vendor: str  # "intel" for quotes, "amd" for reports
-    name: str
-    mode: str  # "hardware" or "mock"
-    sha256: bytes  # of the DER certificate
+# vendor is "intel" (quotes) or "amd" (reports), mode "hardware" or "mock"; sha256 is that of the DER certificate.
+Root = namedtuple("Root", "vendor name mode sha256")
 
 HARDWARE = tuple(Root(vendor, name, "hardware", bytes.fromhex(digest)) for vendor, name, digest in (
     ("intel", "Intel SGX Root CA", "44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3"),

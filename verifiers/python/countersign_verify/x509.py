@@ -14,7 +14,7 @@ from .codec import sha256
 from .faults import require
 from .roots import Root
 
-MAX_CERTIFICATE, MAX_LIST = 16_384, 4_194_304  # evidence §3.1
+MAX_CERTIFICATE, MAX_LIST, MAX_SERIAL = 16_384, 4_194_304, 2**160 - 1  # evidence §3.1, §3.3
 
 # evidence §3.3: the three algorithm identifiers
 _P = "a00f300d06096086480165030402020500a11c301a06092a864886f70d010108300d06096086480165030402020500"
@@ -30,10 +30,6 @@ _KEYS = {
     bytes.fromhex("300d06092a864886f70d0101010500"): "RSA",
 }
 _CURVES = {"P-256": (ec.SECP256R1, 32, hashes.SHA256), "P-384": (ec.SECP384R1, 48, hashes.SHA384)}
-_ORDERS = {
-    "P-256": 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551,
-    "P-384": 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973,
-}
 TEXTS = {der.UTF8_STRING: "utf-8", der.PRINTABLE_STRING: "ascii", der.IA5_STRING: "ascii"}
 COMMON_NAME, KEY_USAGE, BASIC_CONSTRAINTS = "2.5.4.3", "2.5.29.15", "2.5.29.19"
 DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN = 0, 5, 6  # RFC 5280 §4.2.1.3
@@ -63,7 +59,7 @@ def parse_certificate(data: bytes) -> Certificate:
     not_before, not_after = (item.time() for item in validity.items(2, 2))
     _common_name(issuer)
     return Certificate(
-        raw=data, signed=body.raw, algorithm=ALGORITHMS[algorithm], signature=signature, serial=_serial(serial),
+        raw=data, signed=body.raw, algorithm=ALGORITHMS[algorithm], signature=signature, serial=serial.integer(MAX_SERIAL),
         issuer=issuer.raw, subject=subject.raw, common_name=_common_name(subject),
         not_before=not_before, not_after=not_after, key_info=key_info.raw, key=_key(key_info),
         is_authority=is_authority, path_length=path_length,
@@ -83,7 +79,7 @@ def parse_list(data: bytes) -> RevocationList:
     if rest and rest[0].tag == der.SEQUENCE:
         for entry in rest.pop(0).items():
             parts = entry.items(2, 3)
-            serials.add(_serial(parts[0]))
+            serials.add(parts[0].integer(MAX_SERIAL))
             parts[1].time()
     if rest:
         _extensions(rest[0].items(1, 1, 0xA0)[0], ())
@@ -97,9 +93,6 @@ def _signed(data: bytes) -> tuple[der.Node, bytes, bytes]:
     body, algorithm, signature = der.parse(data).items(3, 3)
     require(algorithm.raw in ALGORITHMS, "invalid certificate or list: unknown signature algorithm")
     return body, algorithm.raw, signature.bits()
-
-def _serial(node: der.Node) -> int:
-    return node.integer(maximum=2**160 - 1)
 
 def _common_name(name: der.Node) -> str | None:
     found = []
@@ -155,9 +148,7 @@ def load_key(key: Key):
 @lru_cache(4096)
 def is_signed(key: Key, r: int, s: int, data: bytes) -> bool:
     """ECDSA with SHA-256 on P-256, or SHA-384 on P-384. A high s is valid. # evidence §3.3"""
-    if not (0 < r < _ORDERS[key.kind] and 0 < s < _ORDERS[key.kind]):
-        return False
-    try:
+    try:  # OpenSSL rejects r and s of 0, and from n.
         load_key(key).verify(utils.encode_dss_signature(r, s), data, ec.ECDSA(_CURVES[key.kind][2]()))
         return True
     except InvalidSignature:
