@@ -8,12 +8,14 @@ from .faults import require
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID, ENUMERATED = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A
 UTF8_STRING, PRINTABLE_STRING, IA5_STRING, UTC_TIME, GENERALIZED_TIME, SEQUENCE, SET = 0x0C, 0x13, 0x16, 0x17, 0x18, 0x30, 0x31
+MAX_DEPTH = 32  # far above certificates and lists; bounds the memory
 
 class Node:
     """One element: its tag, its content, and its whole encoding."""
 
-    def __init__(self, tag: int, value: bytes, raw: bytes):
-        self.tag, self.value, self.raw = tag, value, raw
+    def __init__(self, tag: int, value: bytes, raw: bytes, depth: int):
+        self.tag, self.value, self.raw, self.depth = tag, value, raw, depth
+        require(depth < MAX_DEPTH, "invalid DER: nested too deep")
         if tag & 0x20:
             _ = self.children  # checks everything inside
         require(tag not in _FORMS or _FORMS[tag](value), f"invalid DER: malformed value of tag {tag:#04x}")
@@ -22,7 +24,7 @@ class Node:
     def children(self) -> list["Node"]:
         found, at = [], 0
         while at < len(self.value):
-            node = _read(self.value, at)
+            node = _read(self.value, at, self.depth + 1)
             found.append(node)
             at += len(node.raw)
         return found
@@ -74,14 +76,11 @@ class Node:
 
 def parse(data: bytes) -> Node:
     """The one element that data consists of."""
-    try:
-        node = _read(data, 0)
-    except RecursionError:
-        raise ValueError("invalid DER: nested too deep") from None
+    node = _read(data, 0, 0)
     require(len(node.raw) == len(data), "invalid DER: bytes after the element")
     return node
 
-def _read(data: bytes, at: int) -> Node:
+def _read(data: bytes, at: int, depth: int) -> Node:
     header = data[at:at + 5]
     require(len(header) >= 2, "invalid DER: incomplete element")
     tag, length, start = header[0], header[1], at + 2
@@ -95,7 +94,7 @@ def _read(data: bytes, at: int) -> Node:
         length, start = int.from_bytes(digits, "big"), start + size
         require(1 <= size <= 3 and len(digits) == size and digits[0] != 0 and length >= 0x80, "invalid DER: length not in its shortest form")
     require(start + length <= len(data), "invalid DER: incomplete element")
-    return Node(tag, data[start:start + length], data[at:start + length])
+    return Node(tag, data[start:start + length], data[at:start + length], depth)
 
 def _is_integer(value: bytes) -> bool:
     return len(value) > 0 and value[0] < 0x80 and not (len(value) > 1 and value[0] == 0 and value[1] < 0x80)
