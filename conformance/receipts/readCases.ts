@@ -37,7 +37,7 @@ export function readCases(folder: string = import.meta.dirname) {
 }
 
 /** Joins the pieces of a case. */
-export function toRequest(one: ReceiptCase, readFile: (name: string) => Uint8Array): Request {
+function toRequest(one: ReceiptCase, readFile: (name: string) => Uint8Array): Request {
   const { number, receipt, blocks, car, opening, cid } = one
   const join = (pieces: readonly Piece[]) => joinPieces(pieces, readFile).toString('base64')
   return {
