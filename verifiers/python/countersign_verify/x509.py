@@ -190,7 +190,8 @@ def check_chain(chain: list[Certificate], at: int, roots: tuple[Root, ...], vend
 def check_list(item: RevocationList, authority: Certificate, at: int) -> None:
     """evidence §3.5"""
     require(item.this_update <= at <= item.next_update, "revocation list not valid at this time")
-    require(item.issuer == authority.subject and CRL_SIGN in authority.usage, "revocation list of another issuer")
+    require(item.issuer == authority.subject, "revocation list of another issuer")
+    require(authority.is_authority and CRL_SIGN in authority.usage, "revocation list by a certificate that is no authority")
     check_signature(item, authority.key)
 
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----\n((?:[A-Za-z0-9+/]{64}\n)*[A-Za-z0-9+/=]{1,64})\n-----END CERTIFICATE-----(?:\n|\Z)")
