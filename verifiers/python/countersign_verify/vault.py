@@ -83,14 +83,15 @@ def check_approvals(view: View, policy: Policy, is_allowed: bool) -> None:
     """# receipt-v2 §4 "vault-approvals" and §7; `is_allowed` if vault-rule passed"""
     statement, subject, rule = view.statement, view.receipt["subject"], _rule(view, policy)
     required = int(statement["session"] == "none") if view.kind == "revocation" else rule["approvals"] if rule else 0
-    require(not required or statement["approvals"] is not None, "the rule requires approvals, and the statement names none")
+    unstated = view.kind == "off-chain" and required and statement["approvals"] is None
+    require(not unstated, "the rule requires approvals, and the statement names none")
     if view.kind == "off-chain" and view.content is None:
         raise Skip("vault-approvals", "the content isn't shown")
     approvals = (view.content if view.kind == "off-chain" else view.receipt).get("approvals")
     named = None if approvals is None else approvals_hash(approvals).hex()
     require(statement["approvals"] == named, "the statement names other approvals")
     require(view.opening is None or view.opening.has_valid_approvals, "an approval that isn't as in the schema")
-    if not is_allowed:
+    if not is_allowed and view.kind != "revocation":
         raise Skip("vault-approvals", "the rule doesn't allow it")
     require(approvals != [], "an empty list")
     index, kind = statement["rule"], view.kind
