@@ -5,7 +5,7 @@ import re
 from . import schema
 from .codec import parse_json
 from .crypto import is_ed25519_key
-from .faults import Skip, require
+from .faults import Skip, require, skip_unless
 from .snp import Report
 from .tdx import REGISTERS, Quote
 
@@ -109,14 +109,12 @@ def check_platform(quote: Quote, anchors: dict) -> None:
     own = {"fmspc": quote.pck.fmspc, "ppid": quote.pck.ppid, "platformInstanceId": quote.pck.platform_instance_id}
     listed = anchors.get("platforms")
     names = [{name: value.hex()} for name, value in own.items() if value is not None]
-    _check_listed("platform", listed, next((item for item in names if item in (listed or [])), None))
+    _check_listed(listed, next((item for item in names if item in (listed or [])), None))
 
 def check_measurement(quote: Quote, anchors: dict, root_secret: str) -> None:
     """evidence §8 "Comparison". root_secret is signer.config.rootSecret."""
-    step = "measurement"
     measurements, events = anchors.get("measurements"), anchors.get("events", {})
-    if not measurements:
-        raise Skip(step, "the reader lists no measurements")
+    skip_unless(measurements, "the reader lists no measurements")
     matching = [item for item in measurements if all(quote.registers[name].hex() == value for name, value in item.items())]
     require(matching, "no measurement matches")
     is_complete = any(item.keys() == REGISTERS.keys() for item in matching)
@@ -128,21 +126,20 @@ def check_measurement(quote: Quote, anchors: dict, root_secret: str) -> None:
             require(found and set(found) <= set(payloads), f"event {name} has other payloads")
     # The events stand for RTMR3, so a measurement with them names the other seven.
     if not is_complete and not (has_events and any({*item, "rtmr3"} == REGISTERS.keys() for item in matching)):
-        raise Skip(step, "the matching measurement names too few registers")
-    if is_dstack and quote.mode != "mock" and not has_events:
-        raise Skip(step, "the reader does not list the events of dstack")
+        raise Skip("the matching measurement names too few registers")
+    skip_unless(not is_dstack or quote.mode == "mock" or has_events, "the reader does not list the events of dstack")
 
 def check_config(config_hash: bytes, anchors: dict) -> None:
-    _check_listed("config", anchors.get("configHashes"), config_hash.hex())
+    _check_listed(anchors.get("configHashes"), config_hash.hex())
 
 def check_entropy_key(public_key: str, anchors: dict, mock_keys: list[str]) -> None:
     """evidence §10"""
     listed = anchors.get("entropyKeys") or [key for key in mock_keys if key == public_key]
-    _check_listed("entropy-key", listed, public_key)
+    _check_listed(listed, public_key)
 
 def check_coordinator_policy(report: Report, anchors: dict, policy: dict) -> None:
     """evidence §9.6"""
-    step, accepted = "coordinator-policy", policy["coordinator"]
+    accepted = policy["coordinator"]
     allowed = ANY_POLICY | (MIGRATION_AGENT if accepted["allowMigrationAgent"] else 0)
     require(report.policy & REQUIRED_POLICY and not report.policy & ~allowed, f"guest policy {report.policy:#x}")
     require(report.vmpl in accepted["vmpls"], f"VMPL {report.vmpl}")
@@ -150,33 +147,30 @@ def check_coordinator_policy(report: Report, anchors: dict, policy: dict) -> Non
     is_checked = report.version != 2 and report.platform_info & ALIAS_CHECK_COMPLETE
     require(is_checked or accepted["allowUncheckedAliases"], "the memory was not checked for aliases")
     levels = anchors.get("coordinatorMinimumTcb")
-    if levels is None:
-        raise Skip(step, "the reader lists no patch levels")
+    skip_unless(levels is not None, "the reader lists no patch levels")
     require(report.product in levels, f"the reader lists no patch levels for {report.product}")
     for part, minimum in levels[report.product].items():
         level = min(report.tcbs[name].get(part, 0) for name in ("reported", "committed", "launch"))
         require(level >= minimum, f"patch level of {part}: {level}, below {minimum}")
-    if not any(levels[report.product].values()):
-        raise Skip(step, "the reader lists no patch level above 0")
+    skip_unless(any(levels[report.product].values()), "the reader lists no patch level above 0")
 
 def check_coordinator_chip(report: Report, anchors: dict) -> None:
     """evidence §9.6"""
     listed = anchors.get("coordinatorChips")
     require(listed or report.product != "Milan" or report.mode != "hardware", "the keys of a Milan can be extracted: list the chip")
     # AMD does not certify the chip of a VLEK.
-    _check_listed("coordinator-chip", listed, report.chip_id.hex() if report.signing_key == "VCEK" else None)
+    _check_listed(listed, report.chip_id.hex() if report.signing_key == "VCEK" else None)
 
 def check_coordinator_measurement(report: Report, anchors: dict) -> None:
     """evidence §11"""
-    step, measurement, listed = "coordinator-measurement", report.measurement.hex(), anchors.get("coordinatorMeasurements", [])
+    measurement, listed = report.measurement.hex(), anchors.get("coordinatorMeasurements", [])
     if measurement in listed and f"{measurement}:{report.host_data.hex()}" not in listed:
-        raise Skip(step, "the reader lists the measurement without HOST_DATA")
-    _check_listed(step, listed, f"{measurement}:{report.host_data.hex()}")
+        raise Skip("the reader lists the measurement without HOST_DATA")
+    _check_listed(listed, f"{measurement}:{report.host_data.hex()}")
 
 def check_coordinator_config(config_hash: bytes, anchors: dict) -> None:
-    _check_listed("coordinator-config", anchors.get("coordinatorConfigHashes"), config_hash.hex())
+    _check_listed(anchors.get("coordinatorConfigHashes"), config_hash.hex())
 
-def _check_listed(step: str, listed: list | None, value) -> None:
-    if not listed:
-        raise Skip(step, "the reader lists none")
+def _check_listed(listed: list | None, value) -> None:
+    skip_unless(listed, "the reader lists none")
     require(value in listed, "not among the reader's")

@@ -25,10 +25,10 @@ def parse_cid_of_event(data: bytes) -> str:
 def find_event(chain: dict | None, contract: str | None, wallet: str, second: str, cid: str, is_due: bool) -> int | None:
     """Step event: the time of the earliest event with this CID, or None if there is no event and none is due. # receipt-v1 §3 "event" """
     if chain is None or contract is None:
-        raise Skip("event", "no chain or no contract is given")
+        raise Skip("no chain or no contract is given")
     events = chain.get("events")
     if not isinstance(events, list) or len(events) > MAX_LOGS:
-        raise Skip("event", f"the node failed, or returned more than {MAX_LOGS} logs")
+        raise Skip(f"the node failed, or returned more than {MAX_LOGS} logs")
     times, others = [], 0
     for event in events:
         if event["address"].lower() != contract or event["topics"] != topics_of(wallet, second):

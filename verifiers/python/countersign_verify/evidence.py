@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from . import anchors, chain, entropy, snp, statement as stating, tdx
 from .codec import MAX_COLLATERAL, canonical, parse_cid, parse_time, sha256, unhex
-from .faults import Skip, require
+from .faults import Skip, require, skip_unless
 from .merkle import root_of_path
 from .reader import Reader
 from .verdict import Steps
@@ -40,8 +40,7 @@ def run(steps: Steps, evidence: Evidence, blocks: dict[str, bytes], reader: Read
 
     def collateral() -> dict:
         block, named = blocks.get("collateral"), parse_cid(evidence.collateral)
-        if block is None:
-            raise Skip("collateral", "the block is missing")
+        skip_unless(block is not None, "the block is missing")
         require(sha256(block) == named, "the block has another CID")
         return parse_collateral(block, evidence.collateral_limit)
 
@@ -92,8 +91,7 @@ def _run_coordinator(steps: Steps, evidence: Evidence, timed: tuple, reader: Rea
     def check_revocation():
         if reader.revocations is not None:  # evidence §9.7: the reader's list replaces the block's
             return snp.check_revocations(reader.revocations[0], report, reader.revocations[1])
-        if "revocations" not in coordinator:
-            raise Skip("coordinator-revocation", "no list is given")
+        skip_unless("revocations" in coordinator, "no list is given")
         return snp.check_revocations(unhex(coordinator["revocations"]), report, at)
 
     def check_key():
@@ -119,28 +117,25 @@ def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet:
         found = chain.find_event(node, contract, wallet, second, cid, reader.is_event_due)
         if found is None:
             steps.required.discard("event")
-            raise Skip("event", "no event, and none is due yet")
+            raise Skip("no event, and none is due yet")
         return found
 
     def check_transaction():
-        if not is_transaction or not node or node.get("transaction") != "mined":
-            raise Skip("transaction", "not mined, or not looked up")
+        skip_unless(is_transaction and node and node.get("transaction") == "mined", "not mined, or not looked up")
 
     def check_time():
         fetched = parse_time(evidence.coordinator["fetchedAt"])
         sampled = stating.time_or_none(evidence.sample["timestamp"])
-        if at is None or sampled is None:
-            raise Skip("time", "the time of signing or that of the sample doesn't exist")
+        skip_unless(at is not None and sampled is not None, "the time of signing or that of the sample doesn't exist")
         require(-5_000 <= at - sampled <= 65_000, "the sample is too old or too young")
         require(fetched - at <= 5_000, "the report was fetched after the signing")
         require(event_at is None or at - event_at <= 5_000, "the event is before the signing")
 
     def check_bound():
-        if event_at is None or at is None:
-            raise Skip("time-bound", "no event was seen")
+        skip_unless(event_at is not None and at is not None, "no event was seen")
         if event_at - at > 1000 * reader.policy["time"]["maximumEventDelayS"]:
             steps.is_late = True
-            raise Skip("time-bound", "the event came too late")
+            raise Skip("the event came too late")
 
     event_at = steps.run("event", check_event, (), node is not None and contract is not None)
     steps.has_event = event_at is not None

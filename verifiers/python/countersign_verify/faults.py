@@ -10,10 +10,10 @@ class Fault(ValueError):
 class Skip(Exception):
     """A check can't be done, for example because the reader gave no value to compare with."""
 
-    def __init__(self, step: str, message: str = ""):
-        super().__init__(message or step)
-        self.step, self.message = step, message or step
-
 def require(condition, message: str, code: str | None = None) -> None:
     if not condition:
         raise Fault(message, code)
+
+def skip_unless(condition, message: str) -> None:
+    if not condition:
+        raise Skip(message)

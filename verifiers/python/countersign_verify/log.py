@@ -75,7 +75,7 @@ def check_log(receipt: dict, settings: dict, log_key: str | None, leaf: bytes, s
     log, text = settings["log"], receipt.get("log")
     if log is None:
         require(log_key is None and text is None and not reader, "the settings have no log, but the receipt or the reader has one")
-        raise Skip("log", "the settings have no log: there may be unknown signatures")
+        raise Skip("the settings have no log: there may be unknown signatures")
     check_witnesses(log["witnesses"], log["quorum"])
     require(log_key is not None and text is not None, "no key or no proof of the log")
     name, key = parse_verifier_key(log_key)

@@ -5,7 +5,7 @@ from .codec import MAX_BLOCK, canonical, cid_of, parse_canonical, parse_cid, sha
 from .crypto import address_of, recover, verify_ed25519
 from .entropy import check_source
 from .evidence import Evidence, run, run_time
-from .faults import Skip, require
+from .faults import require, skip_unless
 from .log import check_log
 from .merkle import leaf_hash
 from .reader import Reader
@@ -21,8 +21,7 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     settings = named["batch"]["settings"] if named else None
 
     def check_opening():
-        if opening_file is None:
-            raise Skip("opening", "no opening is given")
+        skip_unless(opening_file is not None, "no opening is given")
         return openings.check_opening(receipt, opening_file)
 
     opening = steps.run("opening", check_opening, (), opening_file is not None)
@@ -35,8 +34,7 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     leaf, at = leaf_hash(canonical(statement)), stating.time_of(statement)
 
     def check_proof():
-        if settings is None or at is None:
-            raise Skip("log", "a block is missing, or the time of signing doesn't exist")
+        skip_unless(settings is not None and at is not None, "a block is missing, or the time of signing doesn't exist")
         return check_log(receipt, settings, named["batch"].get("logKey"), leaf, at, reader.anchors.get("logWitnesses", []))
 
     proof = steps.run("log", check_proof, (), settings is None or settings["log"] is not None or bool(reader.anchors.get("logWitnesses")))
@@ -61,8 +59,7 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
 def _check_blocks(receipt: dict, blocks: dict[str, bytes]) -> dict[str, dict]:
     """Release, batch and coordinator, in this order. # receipt-v2 §4 "blocks" """
     def read(name: str, cid: str) -> dict:
-        if name not in blocks:
-            raise Skip("blocks", f"the {name} is missing")
+        skip_unless(name in blocks, f"the {name} is missing")
         require(sha256(blocks[name]) == parse_cid(cid), f"the {name} has another CID")
         value = parse_canonical(blocks[name], MAX_BLOCK)
         require(schema.matches(f"receipt/spec/receipt-v2.{name}.schema.json", value), f"the {name} doesn't match its schema")
@@ -73,11 +70,9 @@ def _check_blocks(receipt: dict, blocks: dict[str, bytes]) -> dict[str, dict]:
     return {"release": release, "batch": read("batch", release["batch"]), "coordinator": read("coordinator", release["coordinator"])}
 
 def _check_digest(kind: str, subject: dict, content: dict | None, settings: dict | None) -> bytes:
-    if kind in ("address", "revocation"):
-        raise Skip("digest", f"the wallet's key signs nothing for the kind {kind}")
+    skip_unless(kind not in ("address", "revocation"), f"the wallet's key signs nothing for the kind {kind}")
     if kind == "off-chain":
-        if content is None:
-            raise Skip("digest", "the content isn't shown")
+        skip_unless(content is not None, "the content isn't shown")
         digest, stated = typed_data.content_digest(content["kind"], content["content"]), content["digest"]
     else:
         digest, stated = transaction.digest_of(kind, subject), subject["digestSigned" if kind == "transaction" else "digest"]
@@ -88,8 +83,7 @@ def _check_digest(kind: str, subject: dict, content: dict | None, settings: dict
 
 def _check_signature(kind: str, subject: dict, statement: dict, digest: bytes, opening) -> None:
     if kind == "off-chain":
-        if opening.signature is None:
-            raise Skip("signature", "the signature isn't shown")
+        skip_unless(opening.signature is not None, "the signature isn't shown")
         signature = opening.signature
     else:
         digest, signature = un0x(subject["digestSigned" if kind == "transaction" else "digest"]), un0x(subject["signature"], 65)

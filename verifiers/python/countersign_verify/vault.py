@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import budget
 from .approvals import REVOCATION_RULE, approvals_hash, check_approvals as check_list
 from .codec import parse_cid, sha256, un0x, unhex
-from .faults import Skip, require
+from .faults import require, skip_unless
 from .opening import Opening
 from .policy import Policy, Request, check_request, parse_policy
 
@@ -41,19 +41,16 @@ def check_policy(receipt: dict, block: bytes | None) -> Policy:
     """# receipt-v2 §4 "vault-policy" """
     named = parse_cid(receipt.get("policy"))
     require(named.hex() == receipt["signer"]["statement"]["policy"], "receipt and statement name different policies")
-    if block is None:
-        raise Skip("vault-policy", "the policy is missing")
+    skip_unless(block is not None, "the policy is missing")
     require(sha256(block) == named, "the block isn't the policy that the receipt names")
     return parse_policy(block)
 
 def check_rule(view: View, policy: Policy) -> list[dict] | None:
     """What the payment spends, or None if that isn't shown. # receipt-v2 §4 "vault-rule" """
     spends = _check_revocation(view, policy) if view.kind == "revocation" else _check_signature(view, policy)
-    if policy.log and not view.is_log_known:
-        raise Skip("vault-rule", "the log can't be checked without the batch")
+    skip_unless(not policy.log or view.is_log_known, "the log can't be checked without the batch")
     require(not policy.log or view.times(policy), "no quorum of the policy's witnesses cosigned")
-    if view.kind == "off-chain" and view.content is None:
-        raise Skip("vault-rule", "the content isn't shown")
+    skip_unless(view.kind != "off-chain" or view.content is not None, "the content isn't shown")
     return spends
 
 def _check_revocation(view: View, policy: Policy) -> None:
@@ -85,14 +82,12 @@ def check_approvals(view: View, policy: Policy, is_allowed: bool) -> None:
     required = int(statement["session"] == "none") if view.kind == "revocation" else rule["approvals"] if rule else 0
     unstated = view.kind == "off-chain" and required and statement["approvals"] is None
     require(not unstated, "the rule requires approvals, and the statement names none")
-    if view.kind == "off-chain" and view.content is None:
-        raise Skip("vault-approvals", "the content isn't shown")
+    skip_unless(view.kind != "off-chain" or view.content is not None, "the content isn't shown")
     approvals = (view.content if view.kind == "off-chain" else view.receipt).get("approvals")
     named = None if approvals is None else approvals_hash(approvals).hex()
     require(statement["approvals"] == named, "the statement names other approvals")
     require(view.opening is None or view.opening.has_valid_approvals, "an approval that isn't as in the schema")
-    if not is_allowed and view.kind != "revocation":
-        raise Skip("vault-approvals", "the rule doesn't allow it")
+    skip_unless(is_allowed or view.kind == "revocation", "the rule doesn't allow it")
     require(approvals != [], "an empty list")
     index, kind = statement["rule"], view.kind
     if kind == "revocation":
@@ -111,12 +106,10 @@ def has_budget_step(view: View, policy: Policy | None) -> bool:
 def check_budget(view: View, policy: Policy, spends: list[dict] | None, is_allowed: bool) -> None:
     """# receipt-v2 §6; `spends` is the result of the step `vault-rule`, `is_allowed` if it passed"""
     rule = _rule(view, policy)
-    if not is_allowed:
-        raise Skip("vault-budget", "the rule doesn't allow it, or the content isn't shown")
+    skip_unless(is_allowed, "the rule doesn't allow it, or the content isn't shown")
     require(rule is not None and rule["kind"] == "spend", "the rule doesn't spend from budgets", "budget_unexpected")
     require(view.count() is not None, "the payment wasn't counted", "budget_missing")
-    if view.cosigned_s is None:
-        raise Skip("vault-budget", "there is no valid proof of the log")
+    skip_unless(view.cosigned_s is not None, "there is no valid proof of the log")
     require(view.log_origin == policy.log["origin"], "the receipt is in another log than the policy's", "budget_log")
     shown_s = budget.shown_time(view.times(policy), len(policy.log["witnesses"]), policy.log["quorum"])
     budget.check_count(policy.budgets, spends, view.count(), view.signed_at_ms, shown_s)

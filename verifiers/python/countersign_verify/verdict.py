@@ -27,7 +27,7 @@ class Steps:
             self.results[name] = "pass"
             return found
         except Skip as skip:
-            self.results[name], self.messages[name] = "skip", skip.message
+            self.results[name], self.messages[name] = "skip", str(skip)
         except ValueError as error:
             self.results[name], self.messages[name] = "fail", str(error)
             if code := getattr(error, "code", None):
