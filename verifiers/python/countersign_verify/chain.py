@@ -29,19 +29,14 @@ def find_event(chain: dict | None, contract: str | None, wallet: str, second: st
     events = chain.get("events")
     if not isinstance(events, list) or len(events) > MAX_LOGS:
         raise Skip(f"the node failed, or returned more than {MAX_LOGS} logs")
-    times, others = [], 0
+    events, times = [event for event in events if event["address"].lower() == contract], []
     for event in events:
-        if event["address"].lower() != contract or event["topics"] != topics_of(wallet, second):
-            continue
         try:
-            found = parse_cid_of_event(un0x(event["data"]))
+            if event["topics"] == topics_of(wallet, second) and parse_cid_of_event(un0x(event["data"])) == cid:
+                times.append(parse_time(event["blockTime"]))
         except ValueError:
-            continue
-        if found == cid:
-            times.append(parse_time(event["blockTime"]))
-        else:
-            others += 1
-    require(times or not others and not is_due, "only events of other CIDs" if others else "no event")
+            continue  # another event of the contract
+    require(times or not events and not is_due, "only events of other CIDs" if events else "no event")
     return min(times, default=None)
 
 def find_contract(url: str, contracts: list[dict]) -> dict:
