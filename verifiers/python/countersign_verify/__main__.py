@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import unicodedata
 from pathlib import Path
 
 from . import chain, lines
@@ -18,11 +19,16 @@ VERDICTS = {
     "mock": (3, "MOCK evidence"), "incomplete": (5, "Evidence is missing"), "late": (6, "Known code, unknown time: the event came late"),
     "unbounded": (7, "Known code, unknown time: no event was seen"),
 }
+HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 SIGNS = {"pass": "✓", "fail": "✗", "skip": "–"}
 
 class Arguments(argparse.ArgumentParser):
     def error(self, message: str):
         raise ValueError(f"{message} (see --help)")
+
+def show(text: str, file=None) -> None:
+    """Prints one line. Messages have text of the receipt or the node, which could move the cursor and forge lines."""
+    print("".join(f"\\u{ord(char):04x}" if unicodedata.category(char) in HIDDEN else char for char in text), file=file)
 
 def parse_arguments() -> argparse.Namespace:
     parser = Arguments(
@@ -70,13 +76,13 @@ def main() -> int:
         print(json.dumps({"verdict": verdict, "steps": steps.results, "codes": steps.codes, "messages": steps.messages}))
     else:
         for name, result in steps.results.items():
-            print(f"{SIGNS[result]} {name:<24}{steps.messages.get(name, '')}".rstrip())
+            show(f"{SIGNS[result]} {name:<24}{steps.messages.get(name, '')}".rstrip())
         print(f"\n{title} ({verdict})")
     return code
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except Exception as error:
+        show(f"error: {error}", sys.stderr)
         sys.exit(4)

@@ -64,6 +64,16 @@ class Main(unittest.TestCase):
             with self.assertRaises((OSError, ValueError), msg=arguments):
                 run(*arguments)
 
+    def test_escapes_text_that_could_forge_lines(self):
+        output = io.StringIO()
+        command.show("\x1b[2J\n✓ quote\u202e\u2028\x9b\ud800", output)
+        self.assertEqual(output.getvalue(), "\\u001b[2J\\u000a✓ quote\\u202e\\u2028\\u009b\\ud800\n")
+        with TemporaryDirectory() as folder, self.assertRaises(OSError) as caught:
+            run(Path(folder) / "\x1b[2J")
+        output = io.StringIO()
+        command.show(f"error: {caught.exception}", output)
+        self.assertNotIn("\x1b", output.getvalue())
+
     def test_reads_events_from_a_node(self):
         server = HTTPServer(("127.0.0.1", 0), Node)
         threading.Thread(target=server.serve_forever, daemon=True).start()
