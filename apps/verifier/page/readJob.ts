@@ -15,9 +15,18 @@ import type { Job } from './startWorker.ts'
 /** The form's values. */
 export type Fields = Readonly<Record<'subject' | 'gateway' | 'node' | 'contract', string>>
 
+/** The chosen files. Only `manifests` come from someone whom the reader trusts. */
+export type Chosen = Readonly<Record<'receipt' | 'manifests', readonly GivenFile[]>>
+
 /** Turns the form into a job. Throws a `VerifierError` for anything that can't be used. */
-export function readJob(given: readonly GivenFile[], { subject: text, gateway, node, contract }: Fields): Job {
-  const kinds = Map.groupBy(given, nameKind)
+export function readJob({ receipt, manifests }: Chosen, { subject: text, gateway, node, contract }: Fields): Job {
+  const kinds = Map.groupBy(receipt, nameKind)
+  const [misplaced] = kinds.get('manifest') ?? []
+  if (misplaced !== undefined)
+    throw invalid(
+      'a manifest is among the receipt’s files',
+      `if you trust ${misplaced.name}, choose it as your manifest`,
+    )
   const [opening, ...others] = kinds.get('opening') ?? []
   if (others.length > 0) throw invalid('choose one opening', others.map(({ name }) => name).join(', '))
   const server = toUrl('gateway or service', gateway)
@@ -27,7 +36,7 @@ export function readJob(given: readonly GivenFile[], { subject: text, gateway, n
     origin,
     request: {
       subject,
-      manifests: (kinds.get('manifest') ?? []).map(({ name, bytes }) => withSource(name, () => parseManifest(bytes))),
+      manifests: manifests.map(({ name, bytes }) => withSource(name, () => parseManifest(bytes))),
       gateways: server === undefined ? [] : [server],
       api: subject.kind === 'proof' ? server : undefined,
       rpc: toUrl('node', node),

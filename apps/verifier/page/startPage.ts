@@ -34,22 +34,39 @@ export function startPage(): void {
     event.preventDefault()
     void start()
   })
-  // Without this, a browser would open dropped files instead of this page.
-  document.addEventListener('dragover', (event) => event.preventDefault())
+  form.addEventListener('input', clear)
+  // Without this, a browser would open dropped files instead of this page. Fields for files accept drops themselves.
+  document.addEventListener('dragover', (event) => isFileField(event.target) || event.preventDefault())
   document.addEventListener('drop', (event) => {
+    if (isFileField(event.target)) return
     event.preventDefault()
-    if (event.dataTransfer?.files.length) find<HTMLInputElement>('files').files = event.dataTransfer.files
+    if (!event.dataTransfer?.files.length) return
+    find<HTMLInputElement>('files').files = event.dataTransfer.files
+    clear()
   })
 }
 
-/** Verifies what the form names. Stops an earlier run, so that its verdict never appears next to other input. */
-async function start(): Promise<void> {
+function isFileField(target: EventTarget | null): boolean {
+  return target instanceof HTMLInputElement && target.type === 'file'
+}
+
+/** Stops a run and removes its results, which would otherwise appear next to other input. */
+function clear(): void {
   worker?.terminate()
+  worker = undefined
   for (const id of ['verdict', 'steps', 'problem']) find(id).replaceChildren()
+  say('')
+}
+
+/** Verifies the receipt that the form names. */
+async function start(): Promise<void> {
+  clear()
   say('Starting.')
   const running = new Worker(URL.createObjectURL(new Blob([find('script').textContent])))
   worker = running
   const read = (id: string) => find<HTMLInputElement>(id).value.trim()
+  const filesOf = (id: string) => [...(find<HTMLInputElement>(id).files ?? [])]
+  const manifests = filesOf('manifest')
   const steps: VerifierStep[] = []
   let doing = ''
   running.addEventListener('error', ({ message }) =>
@@ -64,16 +81,15 @@ async function start(): Promise<void> {
         say(`${doing} ${steps.length} checks done.`)
         return showSteps(steps)
       case 'done':
-        return finish(data)
+        return finish(data, manifests)
       case 'failed':
         return fail(data)
     }
   })
   try {
-    const chosen = ['files', 'manifest'].flatMap((id) => [...(find<HTMLInputElement>(id).files ?? [])])
-    const files = await readFiles(chosen)
+    const chosen = { receipt: await readFiles(filesOf('files')), manifests: await readFiles(manifests) }
     const [subject, gateway, node, contract] = [read('subject'), read('gateway'), read('node'), read('contract')]
-    if (worker === running) running.postMessage(readJob(files, { subject, gateway, node, contract }))
+    if (worker === running) running.postMessage(readJob(chosen, { subject, gateway, node, contract }))
   } catch (error) {
     const need = error instanceof Error && 'need' in error ? (error.need as ReaderNeed | undefined) : undefined
     if (worker === running) fail({ ...describeError(error), need })
@@ -92,7 +108,7 @@ function fail({ code, message, need }: Pick<Extract<Report, { kind: 'failed' }>,
   )
 }
 
-function finish({ outcome, unused }: Extract<Report, { kind: 'done' }>): void {
+function finish({ outcome, unused }: Extract<Report, { kind: 'done' }>, manifests: readonly File[]): void {
   const { steps, claims, problems, proof, receipt, verdict, isKnownCode } = outcome
   const lies = findLies(claims)
   const words = describeVerdict(outcome, { anchorSource: 'visitor', lies: lies.length, status: proof?.status })
@@ -100,6 +116,7 @@ function finish({ outcome, unused }: Extract<Report, { kind: 'done' }>): void {
   const needsManifest = verdict !== 'failed' && !isKnownCode
   const lines = [
     words.sentence,
+    ...manifests.map(({ name }) => `Compared with your manifest ${name}.`),
     ...lies.map(({ text, detail }) => `The service says: ${text} Your browser found: ${detail}`),
     ...(failed === undefined ? [] : [`Failed: ${failed.title}. ${failed.detail}`]),
     ...(needsManifest

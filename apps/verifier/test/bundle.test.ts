@@ -129,13 +129,15 @@ describe.skipIf(!executablePath)('the page, opened from disk', () => {
   }
 
   const verify = (opened: Page) => opened.getByRole('button', { name: 'Verify' }).click()
-  const choose = (opened: Page, ...names: string[]) =>
-    opened.locator('#files').setInputFiles(names.map((name) => join(folder, name)))
+  const chooseFor = (opened: Page, field: string, ...names: string[]) =>
+    opened.locator(field).setInputFiles(names.map((name) => join(folder, name)))
+  const choose = (opened: Page, ...names: string[]) => chooseFor(opened, '#files', ...names)
   const statusOf = (opened: Page, step: string) => opened.locator(`[data-step=${step}]`).getAttribute('data-status')
 
   test('verifies a CAR file with a manifest offline, says MOCK, and fits on a phone', async () => {
     const { opened, errors } = await open({ isOffline: true })
-    await choose(opened, 'transaction.car', 'manifest.json')
+    await choose(opened, 'transaction.car')
+    await chooseFor(opened, '#manifest', 'manifest.json')
     await verify(opened)
     await opened.getByRole('heading', { name: 'Not verified: MOCK evidence' }).waitFor()
     expect(await Promise.all(['quote', 'measurement', 'event'].map((step) => statusOf(opened, step)))).toEqual([
@@ -201,12 +203,27 @@ describe.skipIf(!executablePath)('the page, opened from disk', () => {
     expect(await opened.locator('#verdict').textContent()).toBe('')
   })
 
-  test('rejects a changed CAR file, and stops showing the verdict of the last one', async () => {
+  test('takes no manifest from the receipt’s files', async () => {
     const { opened } = await open()
+    await choose(opened, 'transaction.car', 'manifest.json')
+    await verify(opened)
+    await opened.getByRole('alert').getByText('manifest.json').waitFor()
+    expect(await opened.locator('#verdict').textContent()).toBe('')
+  })
+
+  test('stops showing a verdict when the input changes, and rejects a changed CAR file', async () => {
+    const { opened } = await open()
+    const verdict = opened.locator('#verdict h2').first()
     await choose(opened, 'transaction.car')
     await verify(opened)
-    await opened.locator('#verdict h2').first().waitFor()
+    await verdict.waitFor()
+    await opened.locator('#gateway').fill('x')
+    await verdict.waitFor({ state: 'detached' })
+    await opened.locator('#gateway').fill('')
+    await verify(opened)
+    await verdict.waitFor()
     await choose(opened, 'tampered.car')
+    await verdict.waitFor({ state: 'detached' })
     await verify(opened)
     await opened
       .getByRole('alert')
