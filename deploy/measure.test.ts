@@ -277,6 +277,14 @@ test('staging rejects a folder that is not empty', () => {
   expect(() => stageTree(tree, sources)).toThrow(/is not empty/)
 })
 
+test.each<[string, Entry]>([
+  ['a line in a path', { path: `a\n0644 ${'0'.repeat(64)} 1 b`, mode: '0644', bytes: 1, sha256: '0'.repeat(64) }],
+  ['a line in a link', { path: 'a', link: 'b\nlink c' }],
+  ['a space in a link', { path: 'a', link: 'b c' }],
+])('lists no names that could give two lists one hash: %s', (_, entry) => {
+  expect(() => toManifest(subject, [entry])).toThrow(MeasureError)
+})
+
 describe('a manifest', () => {
   const text = () => toJson(createManifest(subject, sources))
 

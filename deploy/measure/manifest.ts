@@ -10,6 +10,8 @@ export type Entry =
   | { path: string; mode: '0644' | '0755'; bytes: number; sha256: string }
   | { path: string; link: string }
 
+const UNLISTABLE = /\p{Cc}/u
+
 /** The contents of an image, file by file. */
 export type Manifest = {
   format: 'countersign-image/1'
@@ -55,6 +57,9 @@ function byPath(left: Entry, right: Entry): number {
 function toListing(files: readonly Entry[]): string {
   return files
     .map((entry) => {
+      // Otherwise two lists of files could have the same listing.
+      if (UNLISTABLE.test(entry.path) || ('link' in entry && /\s/.test(entry.link)))
+        throw new MeasureError([`${JSON.stringify(entry.path)}: expected names without control characters`])
       if ('link' in entry) return `link ${entry.link} ${entry.path}\n`
       return `${entry.mode} ${entry.sha256} ${entry.bytes} ${entry.path}\n`
     })
