@@ -61,7 +61,7 @@ def _check_report(data: bytes, encoded: tuple[bytes, ...], at: int, roots: tuple
     names = ("SEV-VLEK", f"SEV-VLEK-{product}") if kind else ("SEV-VCEK", f"SEV-{product}")
     require((ek.common_name, ask.common_name) == names, "invalid chain: certificates of another key or product")
     require(ek.key.kind == "P-384" and not ek.is_authority, "invalid chain: EK with another key, or an authority")
-    require((ek.algorithm, ask.algorithm) == ("pss", "pss"), "invalid chain: another signature algorithm")
+    require({item.algorithm for item in chain} == {"pss"}, "invalid chain: another signature algorithm")
     require(x509.is_signed(ek.key, number(0x2A0, 48), number(0x2E8, 48), data[:0x2A0]), "invalid signature: report")
 
     parts = TCB_PARTS[product]
