@@ -5,6 +5,7 @@ import json
 import sys
 import unicodedata
 from pathlib import Path
+from urllib.error import URLError
 
 from . import chain, lines
 from .anchors import join_manifests, parse_manifest
@@ -85,4 +86,4 @@ if __name__ == "__main__":
         sys.exit(main())
     except Exception as error:
         show(f"error: {error}", sys.stderr)
-        sys.exit(4)
+        sys.exit(5 if isinstance(error, URLError) else 4)  # 5: the node didn't answer
