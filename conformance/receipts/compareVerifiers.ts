@@ -15,11 +15,13 @@ export async function compareVerifiers(parameters: {
   commands: readonly [readonly string[], readonly string[]]
   seed: number
   indices: readonly number[]
+  /** Stops before the next receipt. */
+  signal?: AbortSignal
   onDifference?: (difference: Difference) => void
   onProgress?: (done: number) => void
   onAnswers?: (answers: readonly string[]) => void
 }) {
-  const { commands, seed, indices, onDifference, onProgress, onAnswers } = parameters
+  const { commands, seed, indices, signal, onDifference, onProgress, onAnswers } = parameters
   const verifiers = commands.map((command) => startVerifier(command)) as [Verifier, Verifier]
   const outcomes = new Map<string, number>()
   const drawn = new Map<number, Promise<DrawnReceipt>>()
@@ -57,7 +59,10 @@ export async function compareVerifiers(parameters: {
   const rest = indices.values()
   await Promise.all(
     Array.from({ length: PENDING }, async () => {
-      for (const index of rest) await compare(index)
+      for (const index of rest) {
+        if (signal?.aborted) return
+        await compare(index)
+      }
     }),
   )
   clearInterval(progress)

@@ -14,6 +14,8 @@ failing step and code. Prints how often each came up. Without a command, the oth
   --only INDEX   only the receipt with this index, from 0, with both answers
   --help         prints this text
 
+Control-C ends a run early and prints its results.
+
 Example: npm run differential -- --count 2000 --seed 7
 Exit codes: 0 all equal, 1 some differ, 2 wrong arguments.`
 
@@ -29,9 +31,12 @@ if (![count, seed, only].every((value) => Number.isSafeInteger(value) && value >
 const isOne = values.only !== undefined
 const folder = join(tmpdir(), 'countersign-differential')
 const startedAt = performance.now()
+const interrupted = new AbortController()
+process.once('SIGINT', () => interrupted.abort())
 const { outcomes, differences, unchecked } = await compareVerifiers({
   commands: [ownCommand, positionals.length === 0 ? pythonCommand : positionals],
   seed,
+  signal: interrupted.signal,
   indices: isOne ? [only] : Array.from({ length: count }, (_, index) => index),
   onProgress: (done) =>
     console.error(`${done} of ${count} receipts, ${Math.round((performance.now() - startedAt) / 1000)} s`),

@@ -45,7 +45,8 @@ export function startVerifier(command: readonly string[], { timeoutMs = 60_000 }
 
   function start() {
     const [file = '', ...args] = command
-    const started = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'] })
+    // In its own process group, so that Control-C lets the caller finish. It ends with its input.
+    const started = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
     child = started
     sent = 0
     errors = ''
