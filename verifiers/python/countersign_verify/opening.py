@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from . import schema
 from .codec import canonical, parse_json, sha256, tag, un0x, unhex
+from .crypto import N
 from .faults import require
 
 SCHEMA = "protocol/spec/opening-v1.schema.json"
 MAX_OPENING = 262_144
 MAX_DEPTH = 24
-N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 class Opening(NamedTuple):
     """An opening that matches its receipt. A half that is withheld is None; so are both for the owner of an address."""
