@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol'
 import type { ReceiptErrorCode } from '@countersign/receipt'
-import type { Conclusion, Outcome, VerifierErrorCode } from '@countersign/verify'
+import type { Conclusion, Outcome, SourceTrace, VerifierErrorCode } from '@countersign/verify'
 
 /** Scripts depend on these numbers. `help.ts` and the README explain them. */
 export const exitCodes = {
@@ -36,17 +36,24 @@ const UNAVAILABLE: readonly string[] = [
 ] satisfies VerifierErrorCode[]
 
 /**
- * Invalid receipt bytes are bad input, whatever named them. A run whose requested file couldn't be written never returns 0, unless the
- * verdict already has a worse code.
+ * Invalid receipt bytes are bad input, whatever named them. A run never returns 0 if the requested file couldn't be written, or if the
+ * requested links lead to no source.
  */
 export function toExitCode({
   conclusion,
   receipt,
   unwritten,
-}: Pick<Outcome, 'conclusion'> & { receipt: object | undefined; unwritten?: string }): ExitCode {
+  trace,
+}: Pick<Outcome, 'conclusion'> & {
+  receipt: object | undefined
+  unwritten?: string
+  trace?: Pick<SourceTrace, 'source'>
+}): ExitCode {
   if (receipt === undefined) return exitCodes.badInput
   const exitCode = CONCLUSIONS[conclusion]
-  return exitCode === exitCodes.verified && unwritten !== undefined ? exitCodes.badInput : exitCode
+  if (exitCode !== exitCodes.verified) return exitCode
+  if (unwritten !== undefined) return exitCodes.badInput
+  return trace !== undefined && trace.source === undefined ? exitCodes.unavailable : exitCode
 }
 
 /** Any other error is a bug in this program. It shares 1 with a failed step, because nothing was verified. */

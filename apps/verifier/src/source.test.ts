@@ -15,6 +15,7 @@ import {
 } from '../../../packages/verify/test/releases.ts'
 import { createFolder, toFlags } from '../test/folder.ts'
 import { run, runJson } from '../test/runCli.ts'
+import { toExitCode } from './exitCodes.ts'
 
 const files = createReleaseFiles([createRecord()])
 const issueWith = (text: string) => issue({ events: [{ name: 'compose-hash', payload: hashText(text) }] })
@@ -101,6 +102,17 @@ test('finds the file next to a receipt, and skips it without one', async () => {
     exitCode: 7,
     app: 'skip',
   })
+})
+
+test('returns 5 instead of 0 if the links lead to no source', () => {
+  expect(toExitCode({ conclusion: 'accepted', receipt: {}, trace: { source: undefined } })).toBe(5)
+})
+
+test('rejects files of the reader that are missing', async () => {
+  const { argv } = await prepare()
+  const codeOf = async (...more: string[]) => (await runJson(...argv, ...more)).error?.code
+  expect(await codeOf('--compose', '/no/such')).toBe('file_unreadable')
+  expect(await codeOf('--releases', '/no/such')).toBe('invalid_arguments')
 })
 
 test.each([

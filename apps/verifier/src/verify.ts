@@ -52,7 +52,11 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
   const revocations = await readOptional(options.revocationsFile, MAX_REVOCATIONS_BYTES)
   const opening = await readOptional(options.openingFile, MAX_OPENING_BYTES)
+  const compose = await readOptional(options.source?.composeFile, MAX_APP_COMPOSE_BYTES)
   const { carFile } = options
+  const { releases = CHECKOUT_RELEASES } = options.source ?? {}
+  if (releases !== undefined && !isUrl(releases) && !(await isPathTaken(releases)))
+    throw invalid('--releases', `folder not found: ${releases}`)
   if (carFile !== undefined && (await isPathTaken(carFile))) throw invalid('--car would overwrite a file', carFile)
   const named = await recogniseCliSubject(options.subject)
   const fetchBytes = createFetchBytes(deps)
@@ -83,7 +87,8 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
     },
   )
   const written = carFile === undefined || outcome.receipt === undefined ? {} : await writeCar(carFile, outcome)
-  const trace = options.source && (await followSource({ fetchBytes, ...beside }, { outcome, subject, options }))
+  const trace =
+    options.source && (await followSource({ fetchBytes, ...beside }, { outcome, subject, options, compose, releases }))
   const result = { ...outcome, ...written, ...(trace && { trace }) }
   const conclusion = trace !== undefined && isSourceFailed(trace) ? 'failed' : outcome.conclusion
   return { ...result, conclusion, exitCode: toExitCode({ ...result, conclusion }) }
@@ -92,9 +97,16 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
 /** Follows the links from the receipt to the source, with the files and servers of this run. */
 function followSource(
   deps: Pick<FindBlockDeps, 'fetchBytes' | 'findBeside'>,
-  { outcome, subject, options }: { outcome: Outcome; subject: Subject; options: VerifyOptions },
+  parameters: {
+    outcome: Outcome
+    subject: Subject
+    options: VerifyOptions
+    compose: Uint8Array | undefined
+    releases: string | undefined
+  },
 ): Promise<SourceTrace> {
-  const { releases = CHECKOUT_RELEASES, releaseKey, releaseWitnesses, composeFile } = options.source ?? {}
+  const { outcome, subject, options, compose, releases } = parameters
+  const { releaseKey, releaseWitnesses } = options.source ?? {}
   const api = subject.kind === 'proof' ? subject.api : options.api
   const ipfsUrl = subject.kind === 'cid' ? subject.link : outcome.proof?.ipfsUrl
   const gateways = orderGateways({ own: options.gateways, ipfsUrl, api })
@@ -102,7 +114,7 @@ function followSource(
     {
       async findAppCompose(hash) {
         const maxBytes = MAX_APP_COMPOSE_BYTES
-        if (composeFile !== undefined) return { bytes: await readFileBounded(composeFile, { maxBytes }), problems: [] }
+        if (compose !== undefined) return { bytes: compose, problems: [] }
         return findBlock({ ...deps, onFetch: () => {} }, { cid: fromCidHash(fromHex(hash)), gateways, maxBytes })
       },
       readReleaseFile:
@@ -118,13 +130,17 @@ const CHECKOUT_RELEASES = import.meta.url.endsWith('.ts')
   ? join(dirname(fileURLToPath(import.meta.url)), '../../../releases')
   : undefined
 
+function isUrl(releases: string): boolean {
+  return /^https?:/i.test(releases)
+}
+
 async function readReleaseFile(
   { fetchBytes }: { fetchBytes: FetchBytes },
   releases: string,
   name: string,
   limit: { maxBytes: number },
 ): Promise<Uint8Array | undefined> {
-  if (!/^https?:/i.test(releases)) {
+  if (!isUrl(releases)) {
     const path = join(releases, name)
     return (await isPathTaken(path)) ? readFileBounded(path, limit) : undefined
   }

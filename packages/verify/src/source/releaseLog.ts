@@ -19,7 +19,7 @@ export const CHECKPOINT_FILE = 'checkpoint'
 export const KEY_FILE = 'key'
 const MAX_VKEY_BYTES = 4_096
 /** Bounds what a server can make a reader fetch. */
-const MAX_RELEASES = 1_000
+const MAX_RELEASES = 256
 
 export const toRecordName = (index: number): string => `${String(index).padStart(4, '0')}.json`
 
@@ -31,12 +31,14 @@ export async function readReleaseLog(read: ReadReleaseFile): Promise<ReleaseLogF
   const { size } = parseCheckpoint(parseNote(note).text)
   if (size > MAX_RELEASES) throw invalid(`more than ${MAX_RELEASES} records`)
   const key = await read(KEY_FILE, { maxBytes: MAX_VKEY_BYTES })
-  const records: Uint8Array[] = []
-  for (let index = 0; index < size; index++) {
-    const record = await read(toRecordName(index), { maxBytes: MAX_RECORD_BYTES })
-    if (record === undefined) throw invalid(`${toRecordName(index)} is missing`)
-    records.push(record)
-  }
+  // All at once, so that a slow server can't add up its delays.
+  const records = await Promise.all(
+    Array.from({ length: size }, async (_, index) => {
+      const record = await read(toRecordName(index), { maxBytes: MAX_RECORD_BYTES })
+      if (record === undefined) throw invalid(`${toRecordName(index)} is missing`)
+      return record
+    }),
+  )
   return { note, vkey: key && new TextDecoder().decode(key).trim(), records }
 }
 
