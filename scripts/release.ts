@@ -74,6 +74,9 @@ async function lint({ tarball }: Packed): Promise<boolean> {
 }
 
 async function release({ out, isPublishing }: { out: string | undefined; isPublishing: boolean }): Promise<boolean> {
+  const commit = values.key === undefined ? undefined : findTaggedCommit(root)
+  if (commit === undefined && values.key !== undefined)
+    throw new Error('--key: HEAD has no tag of the packages’ version, such as v1.2.3')
   if (!checkManifests()) return false
   if (out !== undefined && existsSync(out) && readdirSync(out).length > 0) throw new Error(`${out} is not empty`)
   const folder = mkdtempSync(join(tmpdir(), 'countersign-release-'))
@@ -83,7 +86,7 @@ async function release({ out, isPublishing }: { out: string | undefined; isPubli
     await tryInstalled(root, packed)
     for (const { manifest } of packed) console.log(`${manifest.name}@${manifest.version} is ready`)
     if (out !== undefined) cpSync(folder, out, { recursive: true })
-    await record()
+    await record(commit)
     if (!isPublishing) return true
     publishAll(createPublishDeps(root), packed)
     return true
@@ -93,10 +96,9 @@ async function release({ out, isPublishing }: { out: string | undefined; isPubli
 }
 
 /** Appends a record of the tagged commit to the log of releases. */
-async function record() {
-  const commit = findTaggedCommit(root)
+async function record(commit: ReturnType<typeof findTaggedCommit>) {
   if (commit === undefined || values.key === undefined) {
-    console.log(`Wrote no release record: ${commit === undefined ? 'HEAD has no tag of this version' : 'no --key'}.`)
+    console.log('Wrote no release record: it needs --key.')
     return
   }
   const { inputs = join(root, INPUTS) } = values

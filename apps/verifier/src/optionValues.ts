@@ -75,7 +75,10 @@ export function toWitnesses({ witness, quorum }: { witness?: string[]; quorum?: 
   if (witness === undefined || quorum === undefined) {
     throw invalid('--witness and --quorum require each other', 'name the witnesses and how many must cosign')
   }
-  const log = { witnesses: witness.map(toWitnessKey), quorum: /^[1-9]\d?$/.test(quorum) ? Number(quorum) : 0 }
+  const log = {
+    witnesses: witness.map((text) => toWitnessKey(text)),
+    quorum: /^[1-9]\d?$/.test(quorum) ? Number(quorum) : 0,
+  }
   const [fault] = findManifestFaults({ ...emptyManifest, log })
   if (fault !== undefined) throw invalid('invalid --witness or --quorum', fault.fault)
   return { log }
@@ -91,9 +94,9 @@ export function toLogKey(text: string): string {
   throw invalid('invalid --release-key', `${text}, expected NAME+ID+KEY of a log`)
 }
 
-export function toWitnessKey(text: string): string {
+export function toWitnessKey(text: string, option = '--witness'): string {
   const key = parseWitnessText(text)
-  if (key === undefined) throw invalid('invalid --witness', `${text} (${WITNESS_FORM})`)
+  if (key === undefined) throw invalid(`invalid ${option}`, `${text} (${WITNESS_FORM})`)
   return key
 }
 

@@ -187,7 +187,9 @@ function toSourceOptions(values: Values): SourceOptions | undefined {
   return {
     releases: isUrl ? toBaseUrl('--releases', releases) : releases,
     releaseKey: values['release-key'] === undefined ? undefined : toLogKey(values['release-key']),
-    releaseWitnesses: [...new Set((values['release-witness'] ?? []).map(toWitnessKey))],
+    releaseWitnesses: [
+      ...new Set((values['release-witness'] ?? []).map((text) => toWitnessKey(text, '--release-witness'))),
+    ],
     composeFile: values.compose,
   }
 }
