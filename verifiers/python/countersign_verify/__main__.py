@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 import unicodedata
 from pathlib import Path
@@ -9,7 +10,7 @@ from urllib.error import URLError
 
 from . import chain, lines
 from .anchors import join_manifests, parse_manifest
-from .codec import find_roles, parse_car, sha256
+from .codec import MAX_COLLATERAL, find_roles, parse_car, parse_json, sha256
 from .faults import require
 from .reader import Reader
 from .verify import verify
@@ -22,6 +23,9 @@ VERDICTS = {
 }
 HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 SIGNS = {"pass": "✓", "fail": "✗", "skip": "–"}
+MINOR = {"signature", "digest", "digestSigned", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "budget"}  # members of a subject
+BLOCK_NAME = re.compile("release|batch|coordinator|collateral|policy|b[a-z2-7]{58}")
+MAX_FOLDER = 67_108_864
 
 class Arguments(argparse.ArgumentParser):
     def error(self, message: str):
@@ -47,15 +51,36 @@ def parse_arguments() -> argparse.Namespace:
         parser.error("missing a receipt")
     return arguments
 
+def show_subject(receipt: bytes) -> None:
+    """What the receipt says was signed. The steps tell whether it is true. # receipt-v1 §1, receipt-v2 §2"""
+    value = parse_json(receipt)
+    members = {"wallet": value["signer"]["statement"]["address"], **(value.get("subject") or value["transaction"])}
+    show(f"{value.get('kind', 'transaction')}:")
+    for name, item in members.items():
+        text = item if isinstance(item, str) else json.dumps(item)
+        if name not in MINOR:
+            show(f"  {name:<24}{text if len(text) <= 160 else f'{text[:160]} … ({len(text)} characters)'}")
+    print()
+
+def read_file(path: Path) -> bytes:
+    """Not from a device or pipe, which may never end."""
+    require(path.is_file(), f"{path} is missing, or is no regular file")
+    with path.open("rb") as file:
+        data = file.read(MAX_COLLATERAL + 1)
+    require(len(data) <= MAX_COLLATERAL, f"{path} has more than {MAX_COLLATERAL} bytes")
+    return data
+
 def read_receipt(path: Path) -> tuple[bytes, dict[str, bytes]]:
     """The receipt and its blocks: by CID, or a file with the name of the role."""
     if path.is_dir():
         path = next((path / name for name in ("receipt.json", "attestation.json") if (path / name).is_file()), path / "receipt.json")
-    data = path.read_bytes()
+    data = read_file(path)
     if data[:1] != b"{":
         return parse_car(data)
     require(b'"countersign-attestation/' in data, f"{path} is no receipt: expected a CAR file, or JSON with a version of countersign-attestation")
-    files = {item.stem: item.read_bytes() for item in path.parent.iterdir() if item.is_file() and item.stat().st_size <= 8_388_608}
+    paths = [item for item in path.parent.iterdir() if BLOCK_NAME.fullmatch(item.stem) and item.is_file()]
+    require(sum(item.stat().st_size for item in paths) <= MAX_FOLDER, f"{path.parent} has more than {MAX_FOLDER} bytes of blocks")
+    files = {item.stem: read_file(item) for item in paths}
     named = {role: files[role] for role in ("release", "batch", "coordinator", "collateral", "policy") if role in files}
     return data, named | find_roles(data, {sha256(block): block for block in files.values()})[0]
 
@@ -65,17 +90,19 @@ def main() -> int:
         lines.run()
         return 0
     receipt, blocks = read_receipt(Path(arguments.receipt))
-    manifests = [parse_manifest(Path(path).read_bytes()) for path in arguments.manifest]
+    manifests = [parse_manifest(read_file(Path(path))) for path in arguments.manifest]
     contracts = [item for manifest in manifests for item in manifest["contracts"]]
     contract = chain.find_contract(arguments.rpc, contracts) if arguments.rpc else None
     anchors, policy = join_manifests(manifests, contract and contract["chainId"])
     reader = Reader(anchors=anchors, policy=policy, chain=contract and (lambda *event: chain.fetch(arguments.rpc, contract, *event)))
-    steps = verify(receipt, blocks, reader, arguments.cid, Path(arguments.opening).read_bytes() if arguments.opening else None)
+    steps = verify(receipt, blocks, reader, arguments.cid, read_file(Path(arguments.opening)) if arguments.opening else None)
     verdict = steps.verdict()
     code, title = VERDICTS[verdict]
     if arguments.json:
         print(json.dumps({"verdict": verdict, "steps": steps.results, "codes": steps.codes, "messages": steps.messages}))
     else:
+        if steps.has_passed("format"):
+            show_subject(receipt)
         for name, result in steps.results.items():
             show(f"{SIGNS[result]} {name:<24}{steps.messages.get(name, '')}".rstrip())
         print(f"\n{title} ({verdict})")

@@ -69,7 +69,7 @@ def _integer(text: str) -> int:
     require(text != "-0" and len(text) <= 17 and abs(int(text)) <= MAX_SAFE, f"invalid number: {text[:40]}")
     return int(text)
 
-def _reject(text: str):
+def reject_number(text: str):
     raise ValueError(f"invalid number: {text[:40]}")
 
 def _members(pairs: list) -> dict:
@@ -90,7 +90,7 @@ def parse_json(data: bytes, limit: int = MAX_COLLATERAL, depth: int = 64):
     require(len(data) <= limit, f"invalid JSON: more than {limit} bytes")
     try:
         text = data.decode("utf-8")
-        value = json.loads(text, object_pairs_hook=_members, parse_int=_integer, parse_float=_reject, parse_constant=_reject)
+        value = json.loads(text, object_pairs_hook=_members, parse_int=_integer, parse_float=reject_number, parse_constant=reject_number)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"invalid JSON: {error}") from None
     require(depth_of(value) <= depth, f"invalid JSON: more than {depth} levels")

@@ -99,14 +99,11 @@ def _read(data: bytes, at: int, depth: int) -> Node:
 def _is_integer(value: bytes) -> bool:
     return len(value) > 0 and value[0] < 0x80 and not (len(value) > 1 and value[0] == 0 and value[1] < 0x80)
 
-def _is_bit_string(value: bytes) -> bool:
-    return len(value) > 0 and value[0] < (8 if len(value) > 1 else 1)
-
 def _is_oid(value: bytes) -> bool:
     # A part that starts with 80 is longer than needed.
     return value != b"" and value[-1] < 0x80 and all(a >= 0x80 or b != 0x80 for a, b in zip(b"\0" + value, value))
 
 _FORMS = {
     BOOLEAN: lambda value: value in (b"\x00", b"\xff"), NULL: lambda value: not value,
-    INTEGER: _is_integer, ENUMERATED: _is_integer, BIT_STRING: _is_bit_string, OID: _is_oid,
+    INTEGER: _is_integer, ENUMERATED: _is_integer, BIT_STRING: lambda value: value and value[0] < (8 if len(value) > 1 else 1), OID: _is_oid,
 }

@@ -18,15 +18,9 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     statement, attestation = signer["statement"], coordinator["selfAttestation"]
     signature = un0x(fields["signature"], 65)
 
-    def check_digest():
-        require(transaction.transaction_digest(fields) == un0x(fields["digestSigned"]), "the fields hash to another digest")
-
     def check_signature():
         key = recover(un0x(fields["digestSigned"]), signature)
         require(key.hex() == signer["publicKey"] and address_of(key) == fields["from"], "it is of another key")
-
-    def check_hash():
-        require(transaction.transaction_hash(fields, signature) == un0x(fields["txHash"]), "the signed transaction has another hash")
 
     def check_log():
         require(not reader.anchors.get("logWitnesses"), "version 1 is in no log, and the reader names witnesses")
@@ -40,9 +34,9 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
 
     if opening is not None:  # receipt-v2 §4: given for another kind, it fails
         steps.run("opening", lambda: require(False, "a receipt of version 1 has no opening"))
-    steps.run("digest", check_digest)
+    steps.run("digest", lambda: require(transaction.transaction_digest(fields) == un0x(fields["digestSigned"]), "the fields hash to another digest"))
     steps.run("signature", check_signature)
-    steps.run("tx-hash", check_hash)
+    steps.run("tx-hash", lambda: require(transaction.transaction_hash(fields, signature) == un0x(fields["txHash"]), "the signed transaction has another hash"))
     steps.run("statement", lambda: stating.check_v1(receipt))
     steps.run("log", check_log, (), False)
     leaf = leaf_hash(canonical(statement))

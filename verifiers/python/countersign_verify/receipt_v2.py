@@ -29,7 +29,8 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
     digest = steps.run("digest", lambda: _check_digest(kind, subject, content, settings), (), is_public)
     steps.run("signature", lambda: _check_signature(kind, subject, statement, digest, opening), () if is_public else ("digest",), is_public)
     if kind == "transaction":
-        steps.run("tx-hash", lambda: _check_hash(subject))
+        steps.run("tx-hash", lambda: require(
+            transaction.transaction_hash(subject, un0x(subject["signature"])) == un0x(subject["txHash"]), "the signed transaction has another hash"))
     steps.run("statement", lambda: stating.check_v2(receipt, settings, content))
     leaf, at = leaf_hash(canonical(statement)), stating.time_of(statement)
 
@@ -90,9 +91,6 @@ def _check_signature(kind: str, subject: dict, statement: dict, digest: bytes, o
     key = recover(digest, signature)
     address = subject["from"] if kind == "transaction" else statement["address"]
     require(key.hex() == statement["publicKey"] and address_of(key) == address, "it is of another key")
-
-def _check_hash(subject: dict) -> None:
-    require(transaction.transaction_hash(subject, un0x(subject["signature"])) == un0x(subject["txHash"]), "the signed transaction has another hash")
 
 def _is_signed_by(sample: dict, source: dict) -> bool:
     """Whether this source of a policy's `time` signed the sample. # receipt-v2 §4 "vault-rule" """

@@ -4,20 +4,15 @@ its items, or a function that converts a value. Other input raises ValueError.""
 import json
 import re
 
-from .codec import parse_time
+from .codec import parse_time, reject_number
 from .faults import require
 
 def load(text: str, object_pairs_hook=None):
+    number = lambda digits: int(digits) if len(digits) < 32 else float(digits)  # noqa: E731
     try:
-        return json.loads(text, object_pairs_hook=object_pairs_hook, parse_int=_number, parse_constant=_reject)
+        return json.loads(text, object_pairs_hook=object_pairs_hook, parse_int=number, parse_constant=reject_number)
     except RecursionError:
         raise ValueError("invalid JSON: nested too deep") from None
-
-def _number(digits: str) -> int | float:
-    return int(digits) if len(digits) < 32 else float(digits)
-
-def _reject(constant: str):
-    raise ValueError(f"invalid JSON: {constant}")
 
 def read(value, form):
     if isinstance(form, list):

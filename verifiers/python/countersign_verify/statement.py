@@ -23,8 +23,7 @@ def coordinator_report_data(keys: tuple[str, str | None], config_hash: str) -> b
 
 def check_config(config: dict) -> None:
     """# protocol "Configuration": the order of issuers"""
-    order = [(utf16(item["issuer"]), utf16(item["audience"])) for item in config["issuers"]]
-    require(not any(a >= b for a, b in zip(order, order[1:])), "issuers out of order, or a pair twice")
+    _check_ascending([(utf16(item["issuer"]), utf16(item["audience"])) for item in config["issuers"]])
 
 def _check_ascending(items: list) -> None:
     require(not any(a >= b for a, b in zip(items, items[1:])), "a list out of order, or an item twice")
