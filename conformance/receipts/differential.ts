@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { toPrintable } from '@countersign/verify'
 import { readArguments, refuseArguments } from '../../scripts/readArguments.ts'
 import { compareVerifiers } from './compareVerifiers.ts'
 import { ownCommand, pythonCommand } from './startVerifier.ts'
@@ -44,9 +45,9 @@ const { outcomes, differences, unchecked } = await compareVerifiers({
     mkdirSync(folder, { recursive: true })
     const file = join(folder, `${seed}-${index}.json`)
     writeFileSync(file, `${JSON.stringify({ seed, index, request, answers }, undefined, 1)}\n`)
-    console.log(`DIFFER ${index}: ${answers.join(' / ')} (${file})`)
+    console.log(toPrintable(`DIFFER ${index}: ${answers.join(' / ')} (${file})`))
   },
-  ...(isOne && { onAnswers: (answers: readonly string[]) => console.log(answers.join('\n')) }),
+  ...(isOne && { onAnswers: (answers: readonly string[]) => console.log(answers.map(toPrintable).join('\n')) }),
 })
 for (const [outcome, times] of [...outcomes].toSorted((one, other) => other[1] - one[1])) {
   console.log(`${String(times).padStart(7)}  ${outcome}`)

@@ -1,3 +1,4 @@
+import { toPrintable } from '@countersign/verify'
 import { readArguments, refuseArguments } from '../../scripts/readArguments.ts'
 import { compareAnswer } from './compareAnswer.ts'
 import { type ReceiptCase, readCases } from './readCases.ts'
@@ -39,7 +40,7 @@ verifier.close()
 
 const named = uncheckedSteps.size === 0 ? '' : ` (this verifier does not check ${[...uncheckedSteps].join(', ')})`
 const left = tally.unchecked === 0 ? '' : `, ${tally.unchecked} not checked`
-console.log(`${tally.passed} of ${chosen.length} cases passed${left}${named}`)
+console.log(toPrintable(`${tally.passed} of ${chosen.length} cases passed${left}${named}`))
 process.exitCode = tally.passed === chosen.length ? 0 : 1
 
 async function run(one: ReceiptCase): Promise<void> {
@@ -49,7 +50,7 @@ async function run(one: ReceiptCase): Promise<void> {
     const { result, unchecked, faults } = compareAnswer(one.expected, actual)
     tally[result] += 1
     for (const id of unchecked) uncheckedSteps.add(id)
-    for (const fault of faults) console.log(`FAIL ${title}: ${fault}`)
+    for (const fault of faults) console.log(toPrintable(`FAIL ${title}: ${fault}`))
     if (result === 'unchecked') console.log(`not checked: ${title}`)
   } catch (error) {
     if (!(error instanceof AnswerError)) throw error

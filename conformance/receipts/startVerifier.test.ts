@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Request } from './protocol.ts'
 import { readCases } from './readCases.ts'
 import { AnswerError, startVerifier } from './startVerifier.ts'
 
@@ -39,6 +40,7 @@ test.each<[string, string, string[]]>([
   ['answers with other text', `if (id === 2) console.log('hello'); write({ id, error: 'x' })`, [ok, 'fault', ok]],
   ['answers with null', `write(id === 3 ? null : { id, error: 'x' })`, [ok, ok, 'fault']],
   ['answers without steps', `write(id === 1 ? { id, verdict: 'mock' } : { id, error: 'x' })`, ['fault', ok, ok]],
+  ['writes 2 MB', `write({ id, error: 'x'.repeat(id === 2 ? 2e6 : 1) })`, [ok, 'fault', ok]],
   ['has another status', `write({ id, verdict: 'mock', steps: { format: 'ok' } })`, ['fault', 'fault', 'fault']],
 ])('a command that %s', async (_, onLine, expected) => {
   expect(await check(toCommand(onLine))).toEqual(expected)
@@ -46,6 +48,13 @@ test.each<[string, string, string[]]>([
 
 test('a command that hangs at one request', async () => {
   expect(await check(toCommand(`while (id === 2); write({ id, error: 'x' })`), 1_000)).toEqual([ok, 'fault', ok])
+})
+
+test('a command whose text could forge lines of a terminal', async () => {
+  const verifier = startVerifier(toCommand(`console.log('\\x1b[2J\\r\\u202e')`))
+  const reason = await verifier.check(requests[0] as Request).catch((error: Error) => error.message)
+  verifier.close()
+  expect(reason).not.toMatch(/[\p{Cc}\p{Cf}]/u)
 })
 
 test('a command that does not exist', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { toPrintable } from '@countersign/verify'
 import type { Answer, Outcome, Request } from './protocol.ts'
 
 /** The TypeScript verifier. */
@@ -32,6 +32,9 @@ type Waiting = { request: Request; resolve: (outcome: Outcome) => void; reject: 
 /** At most this many requests are in the command's input, so that a pipe can't fill up. */
 const IN_FLIGHT = 4
 
+/** The longest answer in characters, so that a line without an end doesn't fill the memory. */
+const MAX_LINE = 1_048_576
+
 /**
  * Starts a command that speaks the line protocol. After a crash, a timeout or an invalid answer, the request in question fails, and the
  * command starts again for the others. Fails all requests if the command doesn't exist.
@@ -56,7 +59,14 @@ export function startVerifier(command: readonly string[], { timeoutMs = 60_000 }
     // A write to a command that just ended. Its end is handled below.
     started.stdin.on('error', () => {})
     started.on('error', (error) => fail(started, `could not start: ${error.message}`, true))
-    createInterface({ input: started.stdout }).on('line', (line) => child === started && receive(started, line))
+    let rest = ''
+    started.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      if (child !== started) return
+      const lines = `${rest}${chunk}`.split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) if (child === started) receive(started, line)
+      if (rest.length > MAX_LINE) fail(started, `answered with a line of more than ${MAX_LINE} characters`)
+    })
     started.on('close', (code, signal) => {
       const cause = errors.trim() === '' ? '' : `: ${errors.trim().split('\n').at(-1)}`
       fail(started, `ended with ${signal ?? `exit code ${code}`} before its answer${cause}`)
@@ -86,7 +96,8 @@ export function startVerifier(command: readonly string[], { timeoutMs = 60_000 }
     timer = undefined
     from.kill('SIGKILL')
     const failed = isFinal ? queue.splice(0) : queue.splice(0, 1)
-    for (const { reject } of failed) reject(new AnswerError(reason))
+    // The reason quotes the command, which could forge lines of the terminal.
+    for (const { reject } of failed) reject(new AnswerError(toPrintable(reason)))
     if (queue.length > 0) send()
   }
 
