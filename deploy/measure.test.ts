@@ -152,6 +152,13 @@ describe('the hash', () => {
   })
 })
 
+test.each([0o4755, 0o2755])('a tree with a file of mode %i has no hash', async (mode) => {
+  const special = await mkdtemp(join(folder, 'special-'))
+  await writeFile(join(special, 'su'), '')
+  await chmod(join(special, 'su'), mode)
+  expect(() => readTree(special)).toThrow(MeasureError)
+})
+
 describe('the staged tree runs', () => {
   // Runs with this machine's Node, which loads only addons for its own architecture.
   const arch = process.arch as Architecture

@@ -125,7 +125,13 @@ export function readTree(folder: string): Entry[] {
   const files = listTree(folder).flatMap(({ path, kind }): Entry[] => {
     const from = join(folder, path)
     if (kind === 'link') return [{ path, link: readlinkSync(from) }]
-    if (kind === 'file') return [describe(path, readFileSync(from), (statSync(from).mode & 0o100) !== 0)]
+    if (kind === 'file') {
+      const { mode } = statSync(from)
+      // The listing has no place for these bits, so the hash wouldn't cover them.
+      if ((mode & 0o7000) !== 0)
+        throw new MeasureError([`${path}: expected a file without setuid, setgid and sticky bits`])
+      return [describe(path, readFileSync(from), (mode & 0o100) !== 0)]
+    }
     if (kind === 'folder') return []
     throw new MeasureError([`${path} is neither a file nor a link`])
   })
