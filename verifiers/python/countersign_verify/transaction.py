@@ -34,6 +34,7 @@ def _with_length(data: bytes, offset: int) -> bytes:
 
 def _split(signature: bytes) -> list[int]:
     """yParity, r and s of r ‖ s ‖ v. # protocol "Signature" """
+    require(signature[64] >= 27, "invalid signature: v out of range")
     return [signature[64] - 27, int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")]
 
 def transaction_fields(tx: dict) -> list:
