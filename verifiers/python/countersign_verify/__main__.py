@@ -13,6 +13,8 @@ from .anchors import join_manifests, parse_manifest
 from .codec import MAX_COLLATERAL, find_roles, parse_car, parse_json, sha256
 from .faults import require
 from .reader import Reader
+from .roots import HARDWARE, parse_roots
+from .schema import PACKAGES
 from .verify import verify
 
 # docs/verify/check-a-proof.md "The verdicts"
@@ -25,6 +27,7 @@ HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 SIGNS = {"pass": "✓", "fail": "✗", "skip": "–"}
 MINOR = {"signature", "digest", "digestSigned", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "budget"}  # members of a subject
 BLOCK_NAME = re.compile("release|batch|coordinator|collateral|policy|b[a-z2-7]{58}")
+SIMULATED = json.loads((PACKAGES / "receipt/spec/golden/expected.json").read_bytes())  # the roots and keys of MOCK evidence
 MAX_FOLDER = 67_108_864
 
 class Arguments(argparse.ArgumentParser):
@@ -46,8 +49,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rpc", metavar="URL", help="a node of the chain with the events; you trust it for block times")
     parser.add_argument("--json", action="store_true", help="prints one JSON object")
     parser.add_argument("--lines", action="store_true", help="answers the line protocol of conformance/receipts")
-    arguments = parser.parse_args()
-    if not arguments.lines and arguments.receipt is None:
+    if (arguments := parser.parse_args()).receipt is None and not arguments.lines:
         parser.error("missing a receipt")
     return arguments
 
@@ -64,7 +66,7 @@ def show_subject(receipt: bytes) -> None:
 
 def read_file(path: Path) -> bytes:
     """Not from a device or pipe, which may never end."""
-    require(path.is_file(), f"{path} is missing, or is no regular file")
+    require(path.is_file(), f"{path} is no regular file; for a link, save a CAR file first: npm run verify -- LINK --car FILE")
     with path.open("rb") as file:
         data = file.read(MAX_COLLATERAL + 1)
     require(len(data) <= MAX_COLLATERAL, f"{path} has more than {MAX_COLLATERAL} bytes")
@@ -91,10 +93,10 @@ def main() -> int:
         return 0
     receipt, blocks = read_receipt(Path(arguments.receipt))
     manifests = [parse_manifest(read_file(Path(path))) for path in arguments.manifest]
-    contracts = [item for manifest in manifests for item in manifest["contracts"]]
-    contract = chain.find_contract(arguments.rpc, contracts) if arguments.rpc else None
+    contract = chain.find_contract(arguments.rpc, [item for manifest in manifests for item in manifest["contracts"]]) if arguments.rpc else None
     anchors, policy = join_manifests(manifests, contract and contract["chainId"])
-    reader = Reader(anchors=anchors, policy=policy, chain=contract and (lambda *event: chain.fetch(arguments.rpc, contract, *event)))
+    reader = Reader(HARDWARE + parse_roots(SIMULATED["roots"]), SIMULATED["mockEntropyKeys"], anchors, policy,
+                    chain=contract and (lambda *event: chain.fetch(arguments.rpc, contract, *event)))
     steps = verify(receipt, blocks, reader, arguments.cid, read_file(Path(arguments.opening)) if arguments.opening else None)
     verdict = steps.verdict()
     code, title = VERDICTS[verdict]
@@ -113,4 +115,4 @@ if __name__ == "__main__":
         sys.exit(main())
     except Exception as error:
         show(f"error: {error}", sys.stderr)
-        sys.exit(5 if isinstance(error, URLError) else 4)  # 5: the node didn't answer
+        sys.exit(5 if isinstance(error, URLError) else 1 if getattr(error, "code", None) == "car_mismatch" else 4)  # 5: no answer of the node

@@ -61,8 +61,14 @@ class Main(unittest.TestCase):
         for path in [SPEC / "golden-v2/cases/transaction.car", SPEC / "golden", SPEC / "golden/receipt.json"]:
             code, output = run(path, "--json")
             answer = json.loads(output)
-            # Simulated roots aren't among those of the command.
-            self.assertEqual((code, answer["verdict"], answer["steps"]["quote"], answer["steps"]["digest"]), (1, "failed", "fail", "pass"))
+            self.assertEqual((code, answer["verdict"], answer["steps"]["quote"]), (3, "mock", "pass"))
+
+    def test_exits_with_1_for_a_changed_car_file(self):
+        with TemporaryDirectory() as name:
+            changed = Path(name) / "changed.car"
+            changed.write_bytes((SPEC / "golden-v2/cases/transaction.car").read_bytes().replace(b"signedAt", b"signedat"))
+            command = [sys.executable, "-m", "countersign_verify", str(changed)]
+            self.assertEqual(subprocess.run(command, cwd=SPEC.parents[2] / "verifiers/python", capture_output=True).returncode, 1)
 
     def test_reports_missing_blocks(self):
         with TemporaryDirectory() as folder:
