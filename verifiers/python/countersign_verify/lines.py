@@ -28,5 +28,4 @@ def run() -> None:
             result = answer(request)
         except Exception as error:
             result = {"error": getattr(error, "code", None) or "request_malformed", "message": f"{type(error).__name__}: {error}"[:400]}
-        sys.stdout.write(json.dumps({"id": identity, **result}) + "\n")
-        sys.stdout.flush()
+        print(json.dumps({"id": identity, **result}), flush=True)
