@@ -344,8 +344,8 @@ function drawVault(random: Random): Partial<Options> {
   const rule = policy.rules[verdict.allowed ? verdict.rule : (verdict.nearest ?? 0)]
   const isSessionless = rule?.kind === 'spend' && !rule.session
   const content = 'content' in request ? request.content : undefined
-  // Typed data under a schedule can lack its content.
-  if (request.kind === 'typed-data' && content === undefined) throw new Error('drawn again')
+  // A vault can't sign the other kinds that are drawn to be refused.
+  if (request.kind !== 'transaction' && content === undefined) throw new Error('drawn again')
   const ofVault = (address: Hex) =>
     JSON.parse(JSON.stringify(content).replace(new RegExp(`0x${'5a'.repeat(20)}`, 'gi'), address)) as TypedData
   return {
