@@ -14,7 +14,7 @@ Writes an OCI image without a container engine or a network. Its bytes depend on
   --out PATH       a tar archive if the name ends with .tar, otherwise a new or empty folder (default: .countersign/images/NAME.tar)
   --help           show this help
 
-Prints the image's digest and the hash of its files, which npm run measure prints too.
+Prints the image's digest, and the hash of its list of files, as npm run measure does.
 
 Example: npm run image -- enclave
 Exit codes: 0 written, 2 wrong arguments or missing files.`

@@ -7,11 +7,12 @@ import { reportFaults } from './measure/reportFaults.ts'
 
 const USAGE = `usage: npm run image:fetch -- [FOLDER] [options]
 
-Downloads the files that images are made from besides this checkout: Node from npm's registry, and the C library and GCC's libraries as
-Debian packages. Checks their hashes, and keeps files that are already there.
+Downloads the parts of images that aren't in this checkout: Node from npm's registry, and the C library and GCC's libraries as Debian
+packages. Checks their hashes, and keeps files that are already there.
 
   FOLDER           where the files go (default: ${INPUTS})
-  --mirror URL     a mirror of Debian (default: https://deb.debian.org); snapshot.debian.org has what the mirror no longer has
+  --mirror URL     a Debian mirror (default: https://deb.debian.org). If it doesn't have a package, the command tries
+                   snapshot.debian.org
   --help           show this help
 
 Example: npm run image:fetch

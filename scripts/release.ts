@@ -22,23 +22,28 @@ import { createReleaseKey, readReleaseKey } from './release/releaseKey.ts'
 
 const USAGE = `usage: npm run release -- [options]
 
-Without options nothing leaves this machine: it checks every package that is to be published, packs it, installs all of them into an
-empty project and runs them there.
-  --bump      instead turns the files of .changeset/ into the next version and its changelogs, to be committed
-  --out DIR   leaves the tarballs that passed in an empty or new folder, for scripts/publish.ts
-  --publish   then publishes the tarballs that passed to the registry of npm's configuration, with the token in NPM_TOKEN or as
-              a trusted publisher
-  --key FILE  then appends a record to releases/, signed with this key, if HEAD has the tag of the version
+Checks and packs every package for publication, then installs and runs all of them in an empty project. Without options, it sends nothing
+to other machines.
+
+After the checks:
+  --out DIR   writes the checked tarballs to an empty or new folder, for scripts/publish.ts
+  --key FILE  appends a record to releases/, signed with this key. Fails unless HEAD has the tag of the version and the working
+              tree is clean
   --inputs FOLDER
               Node and the Debian packages for the images in the record, from npm run image:fetch (default: ${INPUTS})
+  --publish   publishes the checked tarballs to the registry of npm's configuration, with the token in NPM_TOKEN or as a trusted
+              publisher
+
+Instead of the checks:
+  --bump      turns the files of .changeset/ into the next version and its changelogs, to be committed
   --cosign VKEY@URL
-              instead asks a witness to cosign releases/checkpoint, and stores its line; repeat for more
+              asks a witness to cosign releases/checkpoint, and stores its line; repeat for more
   --new-key FILE
-              instead creates the key of a log of releases
-  --help      says this
+              creates the key of a log of releases
+  --help      prints this text
 
 Example: npm run release
-Exit codes: 0 all is well, 1 something is not, 2 wrong arguments.`
+Exit codes: 0 success, 1 a check or step failed, 2 wrong arguments.`
 
 const root = resolve(import.meta.dirname, '..')
 const releases = join(root, 'releases')
@@ -98,13 +103,15 @@ async function release({ out, isPublishing }: { out: string | undefined; isPubli
 /** Appends a record of the tagged commit to the log of releases. */
 async function record(commit: ReturnType<typeof findTaggedCommit>) {
   if (commit === undefined || values.key === undefined) {
-    console.log('Wrote no release record: it needs --key.')
+    console.log('No release record written. To write one, pass --key.')
     return
   }
   const { inputs = join(root, INPUTS) } = values
   const deps = { now: () => new Date(), createParts: (path: string) => createParts(path, { inputs }) }
   await recordRelease(deps, { root, commit, folder: releases, key: readReleaseKey(values.key) })
-  console.log(`Wrote a record of ${commit.release} to releases/: ask witnesses with --cosign, and commit it.`)
+  console.log(
+    `Wrote the record of ${commit.release} to releases/. Next: get cosignatures with --cosign, then commit releases/.`,
+  )
 }
 
 async function cosign(texts: readonly string[]) {
@@ -139,7 +146,8 @@ if (given.length > 1) refuseArguments('one of --bump, --out, --publish, --cosign
 try {
   if (newKey !== undefined) console.log(toVkey(createReleaseKey(newKey).key))
   else if (values.cosign !== undefined) await cosign(values.cosign)
-  else if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
+  else if (values.bump === true)
+    console.log(`The next version is ${applyChangesets(root)}. Review the changes and commit them.`)
   else if (!(await release({ out: values.out, isPublishing: values.publish === true }))) process.exitCode = 1
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)

@@ -8,8 +8,8 @@ import { ownCommand, pythonCommand } from './startVerifier.ts'
 
 const USAGE = `usage: npm run differential -- [--count N] [--seed N] [--only INDEX] [-- COMMAND [ARGS…]]
 
-Draws receipts of the simulator, changes each at random, and gives it to the TypeScript verifier and to another one. Compares verdict, first
-failing step and code. Prints how often each came up. Without a command, the other one is the Python verifier.
+Creates receipts with the simulator, changes each at random, and passes it to two verifiers: the TypeScript verifier and COMMAND (default:
+the Python verifier). Compares verdict, first failing step and code, and prints how often each result occurred.
   --count N      receipts (default 1000)
   --seed N       seed of the random choices (default 1)
   --only INDEX   only the receipt with this index, from 0, with both answers

@@ -13,7 +13,7 @@ as lines of JSON and answers each with a line (conformance/receipts/README.md). 
   --help              prints this text
 
 Example: npm run conformance:receipts -- --only 17,118 -- python3 verifier.py
-Exit codes: 0 all cases passed, 1 some did not, 2 wrong arguments.`
+Exit codes: 0 all cases passed, 1 a case failed or wasn't checked, 2 wrong arguments.`
 
 const { values, positionals } = readArguments(
   { only: { type: 'string' }, timeout: { type: 'string', default: '60' } },

@@ -24,8 +24,8 @@ export function readJob({ receipt, manifests }: Chosen, { subject: text, gateway
   const [misplaced] = kinds.get('manifest') ?? []
   if (misplaced !== undefined)
     throw invalid(
-      'a manifest is among the receipt’s files',
-      `if you trust ${misplaced.name}, choose it as your manifest`,
+      `the file ${misplaced.name} is a manifest, not part of a receipt`,
+      'if you trust it, choose it under “What you trust”',
     )
   const [opening, ...others] = kinds.get('opening') ?? []
   if (others.length > 0) throw invalid('choose one opening', others.map(({ name }) => name).join(', '))
@@ -60,7 +60,8 @@ function findSubject(
   if (named.kind !== 'proof') return { subject: named, files }
   const { slug, origin } = named
   const api = server ?? origin
-  if (api === undefined) throw new VerifierError('invalid_arguments', 'a slug needs its service', { need: 'service' })
+  if (api === undefined)
+    throw new VerifierError('invalid_arguments', 'this proof id needs the address of its service', { need: 'service' })
   return { subject: { kind: 'proof', slug, api }, files, origin: server === undefined ? origin : undefined }
 }
 
@@ -82,19 +83,23 @@ function toUrl(name: string, text: string): string | undefined {
   if (text === '') return undefined
   const url = parseHttpUrl(text)
   if (url === undefined)
-    throw invalid(`invalid address of the ${name}`, 'expected http:// or https:// without credentials')
+    throw invalid(`invalid ${name} address`, 'expected http:// or https:// without a user name or password')
   return url
 }
 
 function toContract(text: string): string | undefined {
-  if (text !== '' && !isAddress(text)) throw invalid('invalid contract', 'expected 0x and 40 hex digits')
+  if (text !== '' && !isAddress(text))
+    throw invalid('invalid contract address', `expected 0x and 40 hex digits, got ${text}`)
   return text === '' ? undefined : text.toLowerCase()
 }
 
 export async function readFiles(files: readonly File[]): Promise<GivenFile[]> {
   const large = files.find(({ size }) => size > MAX_COLLATERAL_BYTES)
   if (large !== undefined)
-    throw invalid('the file is too large', `${large.name}: at most ${MAX_COLLATERAL_BYTES} bytes`)
+    throw invalid(
+      `the file ${large.name} is too large`,
+      `expected at most ${MAX_COLLATERAL_BYTES} bytes, got ${large.size}`,
+    )
   return Promise.all(files.map(async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })))
 }
 

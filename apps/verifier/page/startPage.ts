@@ -18,10 +18,10 @@ import { readFiles, readJob } from './readJob.ts'
 import type { Report } from './startWorker.ts'
 
 const hints: Partial<Record<ReaderNeed, string>> = {
-  contract: 'Enter the contract, or choose a manifest that names it on this chain.',
+  contract: 'Enter the contract’s address, or choose a manifest that names it on this chain.',
   service: 'Enter the address of the service.',
-  node: 'Enter a node of the chain, and the contract.',
-  gateway: 'Enter an IPFS gateway.',
+  node: 'Enter the address of a node of the chain, and the contract’s address.',
+  gateway: 'Enter the address of an IPFS gateway.',
 }
 
 const marks = { pass: ['good', 'Passed'], fail: ['bad', 'Failed'], skip: ['skipped', 'Skipped'] } as const
@@ -61,7 +61,7 @@ function clear(): void {
 /** Verifies the receipt that the form names. */
 async function start(): Promise<void> {
   clear()
-  say('Starting.')
+  say('Starting…')
   const running = new Worker(URL.createObjectURL(new Blob([find('script').textContent])))
   worker = running
   const read = (id: string) => find<HTMLInputElement>(id).value.trim()
@@ -78,7 +78,7 @@ async function start(): Promise<void> {
       case 'progress':
         if (data.progress.kind === 'phase') doing = describePhase(data.progress.phase)
         else steps.push(data.progress.step)
-        say(`${doing} ${steps.length} checks done.`)
+        say(`${doing} ${steps.length} done.`)
         return showSteps(steps)
       case 'done':
         return finish(data, manifests)
@@ -122,7 +122,7 @@ function finish({ outcome, unused }: Extract<Report, { kind: 'done' }>, manifest
     ...(needsManifest
       ? ['Choose a manifest that lists all code and settings, to compare them with this receipt.']
       : []),
-    ...problems.map((problem) => `Could not fetch: ${problem}.`),
+    ...problems.map((problem) => `Couldn’t fetch: ${problem}.`),
     ...unused.map((name) => `Not used, because the receipt doesn’t name it: ${name}.`),
     ...words.notes,
   ]
@@ -164,9 +164,8 @@ function createStep(step: VerifierStep, outcome: Outcome | undefined): HTMLEleme
   const [tone, word] = isMock && step.status === 'pass' ? (['warning', 'Passed (MOCK)'] as const) : marks[step.status]
   const meaning = outcome && describeStep(step, { ...outcome, isOperatorNode: false })
   const item = create('li', tone, create('span', 'mark', word), ` ${step.title}`)
-  const code = step.code === undefined ? '' : ` [${step.code}]`
   if (meaning !== undefined) {
-    item.append(create('p', 'detail', meaning), create('p', 'detail', toPrintable(`${step.detail}${code}`)))
+    item.append(create('p', 'detail', meaning), create('p', 'detail', toPrintable(step.detail)))
   }
   item.dataset.step = step.id
   item.dataset.status = step.status

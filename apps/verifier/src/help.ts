@@ -51,11 +51,13 @@ Anchors (hex; each can be repeated)
   --allow-missing-event           accept a receipt without an event (for a new receipt; requires --rpc)
 
 Source code (for enclaves on dstack)
-  --source                        follow the links from the receipt to the commit of the enclave's code, and name
-                                  those that were not checked. A failed link gives exit code 1
-  --compose FILE                  the operator's app-compose.json; default: the gateways, by its hash
+  --source                        follow the links from the receipt to the commit of the enclave's code, and list
+                                  the links that were not checked. If a link fails, the exit code is 1
+  --compose FILE                  the operator's app-compose.json; default: search the receipt's folder, the IPFS
+                                  gateways and the service for it, by hash
   --releases FOLDER|URL           the log of releases; default: the folder releases of a checkout
-  --release-key KEY               the key of that log, NAME+ID+KEY; default: the one that comes with it, unchecked
+  --release-key KEY               the key of the log of releases, NAME+ID+KEY; default: the key in the log itself,
+                                  which isn't checked
   --release-witness KEY           a witness that must have cosigned that log; repeat for more
 
 Other

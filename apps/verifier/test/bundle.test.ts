@@ -192,7 +192,7 @@ describe.skipIf(!executablePath)('the page, opened from disk', () => {
     await choose(opened, 'transaction.car')
     await opened.locator('#node').fill('javascript:alert(1)')
     await verify(opened)
-    await opened.getByRole('alert').getByText('Invalid address of the node').waitFor()
+    await opened.getByRole('alert').getByText('Invalid node address').waitFor()
   })
 
   test('says that a file is no receipt', async () => {

@@ -17,7 +17,7 @@ const IMAGE_NAME = 'enclave'
 const TITLES = {
   'event-log': 'The quote covers the hash of app-compose.json',
   'app-compose': 'The file app-compose.json has this hash',
-  template: 'It runs one image, in the same way as a release',
+  template: 'It runs one image, and the rest of the file is that of a release',
   image: 'A release record names this image',
   'release-log': 'The record is in the signed log of releases',
   'release-key': 'You trust the key of this log',
@@ -129,10 +129,10 @@ export async function traceSource(
     const { image, digest, template, settings } = reading
     const { records } = needsLog(log)
     const same = records.filter(({ compose }) => compose === template)
-    if (same.length === 0) throw rejected(`its form ${template} is in none of ${records.length} release records`)
+    if (same.length === 0) throw rejected(`none of the ${records.length} release records has its template ${template}`)
     const [first] = same as [ReleaseRecord, ...ReleaseRecord[]]
     return [
-      `Only ${image}@sha256:${digest}, with ${settings.length} settings, in the form of release ${first.release}.`,
+      `Runs only ${image}@sha256:${digest}, with ${settings.length} settings. The rest of the file is that of release ${first.release}.`,
       reading,
     ]
   })
@@ -144,7 +144,11 @@ export async function traceSource(
     const named = needsLog(log).records.filter(({ images }) => images.some(isSame))
     const found = named.find(({ compose }) => compose === template)
     if (found === undefined) {
-      throw rejected(named.length === 0 ? `sha256:${digest} is in no release record` : 'its release has another form')
+      throw rejected(
+        named.length === 0
+          ? `sha256:${digest} is in no release record`
+          : 'a release record has this image, but another template',
+      )
     }
     return [`Release ${found.release}, commit ${found.commit}, recorded at ${found.recordedAt}.`, found]
   })
@@ -162,11 +166,12 @@ export async function traceSource(
   await run('release-witnesses', () => {
     const { note } = needsLog(log)
     const names = note.signatures.slice(1).map(({ name }) => name)
-    const others = names.length === 0 ? 'no other line' : `lines of ${[...new Set(names)].join(', ')}, unchecked`
-    if (witnesses.length === 0) throw new Unchecked(`You named no witness. The checkpoint has ${others}.`)
+    const others =
+      names.length === 0 ? 'has no cosignatures' : `also has unchecked lines by ${[...new Set(names)].join(', ')}`
+    if (witnesses.length === 0) throw new Unchecked(`You named no witness. The checkpoint ${others}.`)
     const cosignatures = findCosignatures(note, witnesses)
     if (cosignatures.length < witnesses.length) {
-      const details = `${cosignatures.length} of ${witnesses.length}: the log may show others something else`
+      const details = `${cosignatures.length} of ${witnesses.length} witnesses cosigned, so the log may show other readers other records`
       throw new VerifierError('release_log_invalid', 'a witness did not cosign', { details })
     }
     const at = Math.min(...cosignatures.map(({ timestampS }) => timestampS))
@@ -174,8 +179,9 @@ export async function traceSource(
   })
 
   const skip = (id: SourceLink['id'], detail: string) => links.push({ id, title: TITLES[id], status: 'skip', detail })
-  const checkout = record === undefined ? 'At its commit' : `At ${record.commit}`
-  skip('rebuild', `${checkout}, npm run image -- ${IMAGE_NAME} must print the digest, and git the tree.`)
+  const { commit, tree } = record ?? { commit: 'its commit', tree: 'the tree of the record' }
+  const commands = `npm run image -- ${IMAGE_NAME} must print the digest, and git rev-parse HEAD^{tree} must print ${tree}`
+  skip('rebuild', `At ${commit}, ${commands}.`)
   const isKnownGuest = statusOf('measurement') === 'pass'
   skip(
     'guest',
@@ -183,7 +189,10 @@ export async function traceSource(
       ? 'The step measurement passed: your anchors name its registers. Nothing here links them with its source.'
       : 'Your anchors don’t name MRTD and RTMR0 to RTMR2. Another guest image could write any event log.',
   )
-  skip('coordinator', 'A receipt links it with no source. Only your anchors can name its measurement.')
+  skip(
+    'coordinator',
+    'A receipt doesn’t connect the coordinator with source code. You can only compare its measurement with your anchors.',
+  )
   const isSound = !isSourceFailed({ links }) && outcome.conclusion !== 'failed' && outcome.conclusion !== 'contradicted'
   return { links, settings: read?.settings ?? [], source: isSound ? toSource(read, record) : undefined }
 }
