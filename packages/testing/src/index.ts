@@ -9,6 +9,7 @@ export {
 } from './chain.ts'
 export {
   type FakeChain,
+  type FakeChainCheckpoint,
   type FakeChainEvent,
   type FakeChainFault,
   type StartFakeChainParameters,

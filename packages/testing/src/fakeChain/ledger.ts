@@ -1,6 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { keccak256, stringToHex } from 'viem/utils'
-import type { FakeContract, Log } from './contract.ts'
+import type { Execute, FindCheckpoint, Log } from './contract.ts'
 import { type FakeChainTransaction, intrinsicGas, poolError, priceOf, readTransaction } from './transaction.ts'
 
 export type Mined = { transaction: FakeChainTransaction; isSuccess: boolean; gasUsed: bigint; logs: Log[] }
@@ -17,12 +17,12 @@ export type Ledger = ReturnType<typeof createLedger>
 /** The state of a node: blocks, accounts and mempool. */
 export function createLedger(parameters: {
   chainId: number
-  contract: FakeContract
+  execute: Execute
   /** Rejects transactions below the base fee, as sequencers do. */
   checksBaseFee: boolean
   now(): number
 }) {
-  const { chainId, contract, checksBaseFee, now } = parameters
+  const { chainId, execute, checksBaseFee, now } = parameters
   let baseFee = 10n ** 9n
   const blocks: Block[] = []
   const pool: FakeChainTransaction[] = []
@@ -74,8 +74,23 @@ export function createLedger(parameters: {
     for (const item of pool.filter(({ from, nonce }) => nonce < nonceOf(from))) remove(item)
   }
 
-  function run(transaction: FakeChainTransaction): Mined {
-    const { gas, logs, revert } = contract.execute(transaction)
+  /**
+   * Finds checkpoints in the canonical chain up to a block, and in transactions after it. LogWitness stores no heads, so a reorganization
+   * rolls them back.
+   */
+  function toFindCheckpoint(number = head().number, mined: readonly Mined[] = []): FindCheckpoint {
+    const findIn = (items: readonly Mined[], id: Hex) =>
+      items.flatMap(({ logs }) => logs.map(({ checkpoint }) => checkpoint)).findLast((item) => item?.id === id)
+    return (id) => {
+      const after = findIn(mined, id)
+      if (after !== undefined) return after
+      const block = blocks.findLast((item) => item.number <= number && findIn(item.mined, id) !== undefined)
+      return findIn(block?.mined ?? [], id)
+    }
+  }
+
+  function run(transaction: FakeChainTransaction, earlier: readonly Mined[] = []): Mined {
+    const { gas, logs, revert } = execute(transaction, toFindCheckpoint(head().number, earlier))
     // Out of gas: the sender pays for all of it.
     if (gas > transaction.gas) return { transaction, isSuccess: false, gasUsed: transaction.gas, logs: [] }
     return { transaction, isSuccess: revert === undefined, gasUsed: gas, logs }
@@ -92,7 +107,7 @@ export function createLedger(parameters: {
         const { from, nonce, maxFeePerGas, gas, value } = transaction
         if (nonce !== (next.get(from) ?? nonceOf(from)) || maxFeePerGas < baseFee || gas > gasLeft) continue
         if (gas * maxFeePerGas + value > balanceOf(from)) continue
-        const result = run(transaction)
+        const result = run(transaction, mined)
         mined.push(result)
         next.set(from, nonce + 1)
         gasLeft -= result.gasUsed
@@ -156,6 +171,7 @@ export function createLedger(parameters: {
     /** The block and index of a mined transaction. */
     findPlace: (hash: Hex) => places.get(hash),
     run,
+    toFindCheckpoint,
     accept,
     mineOne,
     /** Mines a transaction in a separate block, bypassing the pool. */

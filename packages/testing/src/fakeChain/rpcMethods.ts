@@ -1,6 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { keccak256, numberToHex as quantity } from 'viem/utils'
-import { CONTRACT, type FakeContract } from './contract.ts'
+import type { Execute } from './contract.ts'
 import type { Block, Ledger, Mined, Place } from './ledger.ts'
 import { type FakeChainTransaction, lower, priceOf, RpcError } from './transaction.ts'
 
@@ -17,7 +17,8 @@ export const TIP = 10n ** 9n
 /** Creates the JSON-RPC methods that a coordinator calls. `isFault` tells whether a fault applies to the current request. */
 export function createRpcMethods(parameters: {
   chainId: number
-  contract: FakeContract
+  execute: Execute
+  hasCode(account: Hex): boolean
   ledger: Ledger
   finalityDepth: number | 'none'
   isFault(fault: 'wrong-hash' | 'no-receipts' | 'lies-mined'): boolean
@@ -25,7 +26,7 @@ export function createRpcMethods(parameters: {
   forgotten: ReadonlyMap<Hex, { andEvents: boolean }>
   limits: Readonly<FakeChainLimits>
 }): Readonly<Record<string, (params: unknown[]) => unknown>> {
-  const { chainId, contract, ledger, finalityDepth, isFault, forgotten, limits } = parameters
+  const { chainId, execute, hasCode, ledger, finalityDepth, isFault, forgotten, limits } = parameters
   const { blocks, pool, head } = ledger
 
   function findBlock(tag: unknown): Block | undefined {
@@ -43,8 +44,8 @@ export function createRpcMethods(parameters: {
   function toLogs({ block, index }: Place) {
     const before = block.mined.slice(0, index).reduce((sum, { logs }) => sum + logs.length, 0)
     const { transaction, logs } = block.mined[index] as Mined
-    return logs.map(({ topics, data }, position) => ({
-      address: CONTRACT,
+    return logs.map(({ address, topics, data }, position) => ({
+      address,
       topics,
       data,
       blockNumber: quantity(block.number),
@@ -151,8 +152,11 @@ export function createRpcMethods(parameters: {
     return { from: lower(from), to: to === undefined ? undefined : lower(to), data, value: BigInt(wei) }
   }
 
-  function call(parameter: unknown) {
-    const result = contract.execute(toCall(parameter))
+  function call(parameter: unknown, tag: unknown = 'latest') {
+    const block = findBlock(tag)
+    // Geth's message for a block that doesn't exist yet.
+    if (block === undefined) throw new RpcError(-32000, 'header not found')
+    const result = execute(toCall(parameter), ledger.toFindCheckpoint(block.number))
     if (result.revert === undefined) return result
     throw new RpcError(3, 'execution reverted', result.revert)
   }
@@ -163,11 +167,11 @@ export function createRpcMethods(parameters: {
     eth_getTransactionCount: ([account, tag]) =>
       quantity(tag === 'pending' ? ledger.pendingNonceOf(lower(account)) : ledger.nonceOf(lower(account))),
     eth_getBalance: ([account]) => quantity(ledger.balanceOf(lower(account))),
-    eth_getCode: ([account]) => (lower(account) === CONTRACT ? '0x6080604052' : '0x'),
+    eth_getCode: ([account]) => (hasCode(lower(account)) ? '0x6080604052' : '0x'),
     eth_gasPrice: () => quantity(ledger.baseFee + TIP),
     eth_maxPriorityFeePerGas: () => quantity(TIP),
     eth_estimateGas: ([parameter]) => quantity(call(parameter).gas),
-    eth_call: ([parameter]) => call(parameter).output,
+    eth_call: ([parameter, tag]) => call(parameter, tag).output,
     eth_sendRawTransaction: async ([raw]) => {
       const hash = await ledger.accept(raw)
       return isFault('wrong-hash') ? keccak256(hash) : hash

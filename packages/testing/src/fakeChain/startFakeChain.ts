@@ -1,11 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AttestationPublished, type Hex, parseJson, readBounded } from '@countersign/protocol'
+import {
+  type AttestationPublished,
+  type CheckpointEvent,
+  type Hex,
+  parseJson,
+  readBounded,
+} from '@countersign/protocol'
 import { privateKeyToAccount } from 'viem/accounts'
 import { listen } from '../listen.ts'
-import { CONTRACT, createFakeContract } from './contract.ts'
+import { createExecute, type Log } from './contract.ts'
 import { createLedger } from './ledger.ts'
+import { createLogWitness, LOG_WITNESS } from './logWitness.ts'
 import { createRpcMethods, type FakeChainLimits, TIP } from './rpcMethods.ts'
+import { createServiceAttestations, SERVICE_ATTESTATIONS } from './serviceAttestations.ts'
 import { intrinsicGas, lower, RpcError, readTransaction } from './transaction.ts'
 
 /** Ways in which a node can misbehave. */
@@ -40,11 +48,17 @@ type FakeChainFaultOptions = {
   methods?: readonly string[]
 }
 
-export type FakeChainEvent = AttestationPublished & { blockNumber: number; blockHash: Hex; transactionHash: Hex }
+type EventPlace = { blockNumber: number; blockHash: Hex; transactionHash: Hex }
+
+export type FakeChainEvent = AttestationPublished & EventPlace
+
+export type FakeChainCheckpoint = CheckpointEvent & EventPlace
 
 export type StartFakeChainParameters = {
   /** The account that may publish. Default: Hardhat's first. */
   publisher?: Hex
+  /** Logs that are registered with LogWitness. Default publisher: the same account. Default: none. */
+  logs?: readonly { id: Hex; publisher?: Hex }[]
   /** Blocks from the newest to the finalized one. Default: 8. `none`: a chain without finality. */
   finalityDepth?: number | 'none'
   /** Rejects transactions below the base fee, as sequencers do. Default: they wait in the mempool. */
@@ -69,7 +83,7 @@ const CHAIN_ID = 31_337
 const MAX_BODY_BYTES = 4_194_304
 
 /**
- * Starts a chain with ServiceAttestations on loopback. It parses, checks and executes transactions by geth's rules and with its error
+ * Starts a chain with ServiceAttestations and LogWitness on loopback. It parses, checks and executes transactions by geth's rules and with its error
  * messages. Tests control when blocks are mined and which faults occur.
  *
  * @example
@@ -80,12 +94,29 @@ const MAX_BODY_BYTES = 4_194_304
  */
 export async function startFakeChain(parameters: StartFakeChainParameters = {}) {
   const { finalityDepth = 8, checksBaseFee = false, now = Date.now } = parameters
-  const contract = createFakeContract(lower(parameters.publisher ?? '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'))
-  const ledger = createLedger({ chainId: CHAIN_ID, contract, checksBaseFee, now })
+  const publisher = lower(parameters.publisher ?? '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266')
+  const attestations = createServiceAttestations(publisher)
+  const logWitness = createLogWitness()
+  for (const log of parameters.logs ?? []) logWitness.registerLog(log.id, log.publisher ?? publisher)
+  const contracts = new Map([
+    [SERVICE_ATTESTATIONS, attestations.contract],
+    [LOG_WITNESS, logWitness.contract],
+  ])
+  const execute = createExecute(contracts)
+  const ledger = createLedger({ chainId: CHAIN_ID, execute, checksBaseFee, now })
   const { blocks } = ledger
   const forgotten = new Map<Hex, { andEvents: boolean }>()
   const limits: FakeChainLimits = {}
-  const methods = createRpcMethods({ chainId: CHAIN_ID, contract, ledger, finalityDepth, isFault, forgotten, limits })
+  const methods = createRpcMethods({
+    chainId: CHAIN_ID,
+    execute,
+    hasCode: (account) => contracts.has(account),
+    ledger,
+    finalityDepth,
+    isFault,
+    forgotten,
+    limits,
+  })
   const requests: Record<string, number> = {}
   const timers = new Set<NodeJS.Timeout>()
   let fault: FakeChainFault | undefined
@@ -150,6 +181,17 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
     timers.add(timer)
   }
 
+  function listEvents<Event extends object>(toEvent: (log: Log) => Event | undefined): (Event & EventPlace)[] {
+    return blocks.flatMap(({ number: blockNumber, hash: blockHash, mined }) =>
+      mined.flatMap(({ transaction: { hash: transactionHash }, logs }) =>
+        logs.flatMap((log) => {
+          const event = toEvent(log)
+          return event === undefined ? [] : [{ ...event, blockNumber, blockHash, transactionHash }]
+        }),
+      ),
+    )
+  }
+
   const server = createServer((request, response) => {
     answer(request, response).catch(() => request.socket.destroy())
   })
@@ -166,7 +208,9 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
       return new Response(JSON.stringify(await answerAll(body)))
     },
     chainId: CHAIN_ID,
-    contract: CONTRACT,
+    /** ServiceAttestations. */
+    contract: SERVICE_ATTESTATIONS,
+    logWitness: LOG_WITNESS,
     get head() {
       const { number, hash } = ledger.head()
       return { number, hash }
@@ -189,11 +233,11 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
     setBaseFee: ledger.setBaseFee,
     /** Default: 10,000 ether for every account. */
     setBalance: (account: Hex, wei: bigint) => ledger.setBalance(lower(account), wei),
-    /** Makes this account the only one that may publish. */
-    setPublisher(account: Hex) {
-      contract.publisher = lower(account)
-    },
-    revertFor: contract.revertFor,
+    /** Makes this account the only one that may publish to ServiceAttestations. */
+    setPublisher: (account: Hex) => attestations.setPublisher(lower(account)),
+    /** Registers a log with LogWitness, or replaces its publisher. */
+    registerLog: (id: Hex, account: Hex = publisher) => logWitness.registerLog(id, account),
+    revertFor: attestations.revertFor,
     /** Keeps all transactions in the mempool: blocks are empty. */
     holdMempool: ledger.hold,
     /** Sets the fault for further requests. Undefined ends it. */
@@ -234,13 +278,10 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}) 
       ledger.mineDirectly(transaction)
       return transaction.hash
     },
-    /** Events of the canonical chain in order. */
-    events: (): FakeChainEvent[] =>
-      blocks.flatMap(({ number: blockNumber, hash: blockHash, mined }) =>
-        mined.flatMap(({ transaction: { hash: transactionHash }, logs }) =>
-          logs.map(({ event }) => ({ ...event, blockNumber, blockHash, transactionHash })),
-        ),
-      ),
+    /** ServiceAttestations' events of the canonical chain in order. */
+    events: (): FakeChainEvent[] => listEvents(({ published }) => published),
+    /** LogWitness' events of the canonical chain in order. */
+    checkpoints: (): FakeChainCheckpoint[] => listEvents(({ checkpoint }) => checkpoint),
     /** Transactions of the canonical chain in order. */
     transactions: () =>
       blocks.flatMap(({ number: blockNumber, hash: blockHash, mined }) =>
