@@ -86,5 +86,5 @@ export type ProtocolErrorCode =
   | 'signature_malformed'
   /** Distrust the key: it is not an uncompressed point of secp256k1. */
   | 'public_key_malformed'
-  /** Distrust the log: the contract never writes such an `AttestationPublished` event. */
+  /** Distrust the log: the contract never writes such an event. */
   | 'event_malformed'

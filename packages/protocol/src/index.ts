@@ -28,6 +28,14 @@ export {
   toSignEndpoints,
   type WalletUse,
 } from './http.ts'
+export {
+  type CheckpointEvent,
+  checkpointTopic,
+  logWitnessAbi,
+  parseCheckpointEvent,
+  toLogId,
+  toSizeTopic,
+} from './logWitness.ts'
 export { ownerOpening } from './owner.ts'
 export { assertOpening, MAX_OPENING_BYTES, parseOpening, parseOwnerOpening, withholdHalf } from './parseOpening.ts'
 export { parseRequest } from './parseRequest.ts'
@@ -68,6 +76,7 @@ export {
   logList,
   okResponse,
   type Problem,
+  type ProofAnchor,
   type ProofPayload,
   policy,
   problem,

@@ -203,6 +203,23 @@ const shared = {
   createdAt: time,
 }
 
+/** The checkpoint on the chain that covers a signature. `path` is the inclusion proof of its log entry, from the sibling up. */
+const proofAnchor = object({
+  chainId: natural,
+  /** `LogWitness`. */
+  contract: ethereum(20),
+  /** The log in the contract. */
+  id: ethereum(32),
+  /** The size of the tree in the checkpoint. */
+  size: natural,
+  /** The index of the signature's entry. */
+  index: natural,
+  path: list(hex(32)),
+  txHash: ethereum(32),
+  blockNumber: natural,
+})
+export type ProofAnchor = Infer<typeof proofAnchor>
+
 const proof = object({
   ...shared,
   /** Missing for a transaction. Unknown kinds pass through: without its kind, such a proof would look like that of a transaction. */
@@ -216,6 +233,8 @@ const proof = object({
   onchainTxHash: nullable(ethereum(32)),
   /** Set when `complete`. */
   onchainBlockNumber: nullable(natural),
+  /** Present if a checkpoint published it instead of an event for this signature. */
+  anchor: optional(proofAnchor),
   /** Whether the service claims that it verified the quote. A verifier checks for itself. */
   kmsQuoteVerified: boolean,
   /** Null until the pin completes. Informative: a verifier reads the pinned bytes instead. */

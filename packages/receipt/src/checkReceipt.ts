@@ -3,7 +3,9 @@ import type { Policy } from '@countersign/policy'
 import { fromHex } from '@countersign/protocol'
 import { parseReceipt, peekVersion } from './canonicalCodec.ts'
 import type { Anchors } from './check/anchors.ts'
-import { type ChainReader, checkChain, type TimeBound, type TimePolicy } from './check/checkChain.ts'
+import type { ChainReader } from './check/chainReader.ts'
+import type { GivenAnchor } from './check/checkAnchor.ts'
+import { checkChain, type TimeBound, type TimePolicy } from './check/checkChain.ts'
 import { type CoordinatorPolicy, checkCoordinator, type GivenRevocations } from './check/checkCoordinator.ts'
 import { checkReevaluation, checkSigner, type SignerPolicy } from './check/checkSigner.ts'
 import { checkTransaction } from './check/checkTransaction.ts'
@@ -39,6 +41,8 @@ export type CheckReceiptOptions = {
   /** The CID by which the receipt was requested. */
   cid?: string | undefined
   chain?: ChainReader | undefined
+  /** The checkpoint that published the receipt, if no event did. */
+  anchor?: GivenAnchor | undefined
   /**
    * False if no event is expected yet. A missing event then skips the step instead of failing it. Other results of the chain still count.
    * Default: true.
@@ -150,6 +154,8 @@ export async function checkReceipt(
     policy: policy.time ?? {},
     cid,
     isEventDue,
+    anchor: options.anchor,
+    entry: reading.entry,
   })
   if (reevaluation !== undefined) await checkReevaluation(transcript, view, { ...signer, reevaluation })
 
@@ -185,7 +191,8 @@ async function readReceipt(
   await checkTransaction(transcript, { transaction, publicKey: signer.publicKey })
   await checkStatement(transcript, receipt)
   await skipLog(transcript, anchors.logWitnesses ?? [])
-  return { view: receipt, policy: undefined, logged: undefined, checkRelease: () => checkRelease(transcript, receipt) }
+  const nothing = { policy: undefined, logged: undefined, entry: undefined }
+  return { view: receipt, ...nothing, checkRelease: () => checkRelease(transcript, receipt) }
 }
 
 /** Parses a receipt of either version from its canonical bytes. Rejects any other spelling. */
@@ -199,7 +206,8 @@ function conclude(
 ): ReceiptCheck {
   const { steps, isMock, isEventMissing, timeBound, receipt, view } = found
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
-  const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
+  const { contract = options.anchor?.contract } = options.anchors ?? {}
+  const isEventRequired = options.chain !== undefined && contract !== undefined && !isEventMissing
   // Version 1 supports only transactions.
   const kind = receipt !== undefined && 'kind' in receipt ? receipt.kind : 'transaction'
   const required: StepId[] = [

@@ -10,6 +10,8 @@ export type ReceiptErrorCode =
   | 'car_malformed'
   /** The file is a CAR, but a block in it was changed or replaced. */
   | 'car_mismatch'
+  /** The blocks are not a complete anchor, or their entries don't lead to its checkpoint. */
+  | 'anchor_invalid'
 
 export class ReceiptError extends ServiceError<ReceiptErrorCode> {
   override name = 'ReceiptError'

@@ -1,8 +1,19 @@
-export { assertBlockSize, canonicalBytes, parseReceipt } from './canonicalCodec.ts'
-export type { Anchors } from './check/anchors.ts'
 export {
-  type ChainLog,
-  type ChainReader,
+  type Anchor,
+  type AnchorBlock,
+  type AnchoredReceipt,
+  type AnchorPart,
+  anchorSchemas,
+  createAnchor,
+  MAX_ANCHOR_ENTRIES,
+  parseAnchorBlock,
+  readAnchor,
+} from './anchor/anchorBlock.ts'
+export { assertBlockSize, canonicalBytes, parseReceipt } from './canonicalCodec.ts'
+export type { Anchors, LogContract } from './check/anchors.ts'
+export type { ChainLog, ChainReader } from './check/chainReader.ts'
+export type { GivenAnchor } from './check/checkAnchor.ts'
+export {
   DEFAULT_MAXIMUM_EVENT_DELAY_S,
   type TimeBound,
   type TimePolicy,

@@ -70,6 +70,14 @@ const orNull =
   (value) =>
     value === null || check(value)
 
+const isAnchor = ({ contract, id, chainId, size, index, path, txHash, blockNumber }: Record<string, unknown>) =>
+  isPrefixedHex(contract, 20) &&
+  [id, txHash].every(isHex(32)) &&
+  [chainId, size, index, blockNumber].every(isNatural) &&
+  Array.isArray(path) &&
+  path.length <= 53 &&
+  path.every((hash) => typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash))
+
 /** Checks only the type of each member. The values are claims. */
 const checks: Record<keyof ProofPayload, Check> = {
   slug: isText,
@@ -84,6 +92,7 @@ const checks: Record<keyof ProofPayload, Check> = {
   ipfsUrl: orNull(isText),
   onchainTxHash: orNull(isHex(32)),
   onchainBlockNumber: orNull(isNatural),
+  anchor: (value) => value === undefined || (isPlainObject(value) && isAnchor(value)),
   kmsQuoteVerified: (value) => typeof value === 'boolean',
   receipt: orNull((value) => typeof value === 'object'),
   createdAt: isText,

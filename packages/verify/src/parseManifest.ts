@@ -48,6 +48,8 @@ export type Manifest = {
   witnessUrls?: readonly string[]
   /** At most one on each chain. */
   contracts: readonly ManifestContract[]
+  /** `LogWitness` contracts, with the logs that count. At most one on each chain. */
+  logContracts?: readonly ManifestLogContract[]
   /** Maximum seconds between signing and event. It can't exceed the default; only a reader can. */
   maximumEventDelayS?: number
 }
@@ -55,6 +57,9 @@ export type Manifest = {
 export type MinimumTcb = Readonly<Partial<Record<SnpProduct, Readonly<Partial<SnpTcb>>>>>
 
 export type ManifestContract = { chainId: number; address: string; fromBlock?: number }
+
+/** `upTo`: the size at which the log ended. Later checkpoints don't count. */
+export type ManifestLogContract = ManifestContract & { logs: readonly { id: string; upTo?: number }[] }
 
 /** A fault, and its member, such as `enclave.configHashes[0]`. */
 export type ManifestFault = { member: string; fault: string }
@@ -79,6 +84,8 @@ const snpMeasurement = z.custom<string>((value) => readSnpMeasurement(value) !==
 })
 const payload = text(/^(?:[0-9a-f]{2})*$/, 'not lower-case hex')
 const address = text(/^0x[0-9a-f]{40}$/, 'not 0x and 20 bytes of lower-case hex')
+
+const logId = text(/^0x[0-9a-f]{64}$/, 'not 0x and 32 bytes of lower-case hex')
 
 const witnessUrl = z.custom<string>((value) => typeof value === 'string' && isPlainUrl(value), {
   error: 'not an https URL (or http on this machine) without user, query or fragment',
@@ -124,10 +131,15 @@ const schema = object({
   witnessUrls: list(witnessUrl)
     .max(MAX_WITNESSES, { error: `more than ${MAX_WITNESSES}` })
     .optional(),
-  contracts: list(object({ chainId, address, fromBlock: natural.optional() })).refine(
-    (contracts) => new Set(contracts.map((contract) => contract.chainId)).size === contracts.length,
-    { error: 'two contracts on one chain' },
-  ),
+  contracts: onePerChain(object({ chainId, address, fromBlock: natural.optional() })),
+  logContracts: onePerChain(
+    object({
+      chainId,
+      address,
+      fromBlock: natural.optional(),
+      logs: list(object({ id: logId, upTo: natural.optional() })).min(1, { error: 'an empty list' }),
+    }),
+  ).optional(),
   maximumEventDelayS: natural.max(DEFAULT_MAXIMUM_EVENT_DELAY_S, { error: 'longer than 72 hours' }).optional(),
 })
 
@@ -210,6 +222,12 @@ function object<Shape extends z.ZodRawShape>(shape: Shape) {
 
 function list<Item extends z.ZodType>(item: Item) {
   return z.array(item, { error: 'not a list' })
+}
+
+function onePerChain<Item extends z.ZodType<{ chainId: number }>>(item: Item) {
+  return list(item).refine((items) => new Set(items.map((one) => one.chainId)).size === items.length, {
+    error: 'two contracts on one chain',
+  })
 }
 
 function text(pattern: RegExp, error: string) {

@@ -28,4 +28,8 @@ export type Anchors = {
   logWitnesses?: readonly WitnessPolicy[]
   /** The address of the `ServiceAttestations` contract. */
   contract?: string | undefined
+  /** `LogWitness` contracts with the ids of trusted logs, each up to the size at which it ended. */
+  logContracts?: readonly LogContract[] | undefined
 }
+
+export type LogContract = { address: string; logs: readonly { id: string; upTo?: number | undefined }[] }

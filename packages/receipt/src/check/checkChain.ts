@@ -1,7 +1,5 @@
 import {
   attestationPublishedTopic,
-  type EventLog,
-  type Hex,
   MAX_SAMPLE_AGE_MS,
   parseAttestationPublished,
   readAttestationPublished,
@@ -10,18 +8,10 @@ import {
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
+import type { ChainReader } from './chainReader.ts'
+import { checkAnchor, type GivenAnchor, type LoggedEntry } from './checkAnchor.ts'
 import { toTime } from './checkWitness.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './steps.ts'
-
-/** A log from a node, with the time of its block. */
-export type ChainLog = EventLog & { address: string; blockNumber: number; blockTime: Date }
-
-/** Reads a chain. An adapter fetches, and this package checks the response. Throws if the chain is unavailable. */
-export type ChainReader = {
-  getLogs(query: { address: string; topics: readonly [string, string, string] }): Promise<readonly ChainLog[]>
-  /** `unknown` if the node doesn't have it, or serves another chain. */
-  getTransactionState(query: { chainId: number; txHash: Hex }): Promise<'mined' | 'pending' | 'unknown'>
-}
 
 export type TimePolicy = {
   /** A later event doesn't confirm the signing time. */
@@ -50,7 +40,17 @@ export async function checkChain(
     policy: { maximumEventDelayS = DEFAULT_MAXIMUM_EVENT_DELAY_S },
     cid,
     isEventDue,
-  }: { chain: ChainReader | undefined; anchors: Anchors; policy: TimePolicy; cid: string; isEventDue: boolean },
+    anchor,
+    entry,
+  }: {
+    chain: ChainReader | undefined
+    anchors: Anchors
+    policy: TimePolicy
+    cid: string
+    isEventDue: boolean
+    anchor: GivenAnchor | undefined
+    entry: LoggedEntry | undefined
+  },
 ): Promise<{ isEventMissing: boolean; timeBound: TimeBound }> {
   const { kind = 'transaction', transaction, entropy, coordinator } = receipt
   let isEventMissing = false
@@ -58,6 +58,16 @@ export async function checkChain(
 
   const event = await run('event', async () => {
     const reader = needs(chain, 'no chain was given')
+    if (anchor !== undefined) {
+      const found = await checkAnchor(
+        { getLogs: (query) => ask(() => reader.getLogs(query)) },
+        { given: anchor, anchors, entry },
+      )
+      if (found !== undefined) return found
+      failIf(isEventDue, 'The contract has no checkpoint of this size.')
+      isEventMissing = true
+      throw new StepSkip('The contract has no checkpoint of this size, and none is expected yet.')
+    }
     const contract = needs(anchors.contract, 'no contract address was given').toLowerCase()
     const topics = [
       attestationPublishedTopic,

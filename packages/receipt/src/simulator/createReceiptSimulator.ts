@@ -83,7 +83,7 @@ export type SimulatedIssue = {
   cid: string
   collateral: Uint8Array<ArrayBuffer>
   /** Anchors under which every required step passes. */
-  anchors: Required<Omit<Anchors, 'events' | 'platforms' | 'logWitnesses' | 'contract'>>
+  anchors: Required<Omit<Anchors, 'events' | 'platforms' | 'logWitnesses' | 'contract' | 'logContracts'>>
 }
 
 export type SimulatedAttestationOptions = SimulatedIssueOptions & SigningOptions

@@ -96,7 +96,8 @@ function withoutLog(why: string, policies: readonly WitnessPolicy[]): StepSkip |
   return new StepFailure(`${why}, and you require witnesses: ${NOTHING_PROVED}.`, NOT_IN_MANIFEST)
 }
 
-function hashEntry({ signer: { statement } }: AttestationReceiptV2): Uint8Array {
+/** The leaf of the signature's log entry. */
+export function hashEntry({ signer: { statement } }: AttestationReceiptV2): Uint8Array {
   const timeMs = toTime(statement.signedAt, 'The time of signing')
   return hashLogEntry({ kind: 'signature', keyId: statement.keyId, leaf: toHex(hashLeaf(statement)), timeMs })
 }

@@ -1,12 +1,13 @@
-import type { WitnessPolicy } from '@countersign/log'
+import { parseVkey, type WitnessPolicy } from '@countersign/log'
 import type { Policy } from '@countersign/policy'
 import { type AttestationReceiptV2, fromHex, ML_DSA_65_KEY_BYTES, verifyEd25519 } from '@countersign/protocol'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
+import type { LoggedEntry } from '../check/checkAnchor.ts'
 import { failIf, type Transcript } from '../check/steps.ts'
 import { nameSignature, type ReceiptView } from '../receiptView.ts'
 import { toBlockRelease } from './assemble.ts'
 import { type Blocks, checkBlocks, type GivenBlocks } from './blocks.ts'
-import { checkLog, type LogInclusion } from './checkLog.ts'
+import { checkLog, hashEntry, type LogInclusion } from './checkLog.ts'
 import { checkSubject } from './checkSubject.ts'
 import { checkVault } from './checkVault.ts'
 
@@ -15,6 +16,8 @@ export type Reading = {
   view: ReceiptView
   policy: Policy | undefined
   logged: LogInclusion | undefined
+  /** Undefined unless the step `log` passed. */
+  entry: LoggedEntry | undefined
   checkRelease(): Promise<void>
 }
 
@@ -38,7 +41,13 @@ export async function readAttestation(
     logged,
   })
   if (blocks === undefined) return undefined
-  return { view: toView(receipt, blocks), policy, logged, checkRelease: () => checkBothSignatures(transcript, blocks) }
+  const { settings, logKey } = blocks.batch
+  const entry =
+    logged === undefined || settings.log === null || logKey === undefined
+      ? undefined
+      : { leaf: hashEntry(receipt), index: logged.index, log: parseVkey(logKey), policy: settings.log }
+  const checkRelease = () => checkBothSignatures(transcript, blocks)
+  return { view: toView(receipt, blocks), policy, logged, entry, checkRelease }
 }
 
 function toView(receipt: AttestationReceiptV2, blocks: Omit<Blocks, 'attestation'>): ReceiptView {
