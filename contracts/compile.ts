@@ -6,23 +6,31 @@ export type CompiledContract = {
   abi: Abi
   /** The deployment code, without the constructor's arguments. */
   bytecode: Hex
-  /** The exact code on the chain, because the contract has no immutable values. */
+  /** The exact code on the chain, because the contracts have no immutable values. */
   deployedBytecode: Hex
 }
 
-/** Compiles ServiceAttestations from its source. Deployment uses the committed result, `abi.ts`. */
-export function compile(): Promise<CompiledContract> {
+const toSource = (name: string) => join(import.meta.dirname, 'src', `${name}.sol`)
+
+/** Compiles both contracts from their sources. Deployment uses the committed result, `abi.ts`. */
+export function compile(): Promise<{ serviceAttestations: CompiledContract; logWitness: CompiledContract }> {
   return withHardhat(async (hardhat) => {
-    const source = join(import.meta.dirname, 'src', 'ServiceAttestations.sol')
-    const result = await hardhat.solidity.build([source], { quiet: true })
-    const file = hardhat.solidity.isSuccessfulBuildResult(result) ? result.get(source) : undefined
-    if (file?.type !== 'BUILD_SUCCESS') throw new Error('ServiceAttestations.sol does not compile')
-    if (file.warnings.length > 0) throw new Error(file.warnings.map(({ message }) => message).join('\n'))
-    const artifact = await hardhat.artifacts.readArtifact('ServiceAttestations')
+    const names = ['ServiceAttestations', 'LogWitness']
+    const result = await hardhat.solidity.build(names.map(toSource), { quiet: true })
+    const readContract = async (name: string): Promise<CompiledContract> => {
+      const file = hardhat.solidity.isSuccessfulBuildResult(result) ? result.get(toSource(name)) : undefined
+      if (file?.type !== 'BUILD_SUCCESS') throw new Error(`${name}.sol does not compile`)
+      if (file.warnings.length > 0) throw new Error(file.warnings.map(({ message }) => message).join('\n'))
+      const artifact = await hardhat.artifacts.readArtifact(name)
+      return {
+        abi: artifact.abi as Abi,
+        bytecode: artifact.bytecode as Hex,
+        deployedBytecode: artifact.deployedBytecode as Hex,
+      }
+    }
     return {
-      abi: artifact.abi as Abi,
-      bytecode: artifact.bytecode as Hex,
-      deployedBytecode: artifact.deployedBytecode as Hex,
+      serviceAttestations: await readContract('ServiceAttestations'),
+      logWitness: await readContract('LogWitness'),
     }
   })
 }

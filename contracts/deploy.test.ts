@@ -6,7 +6,7 @@ import { type LocalChain, startChain } from '@countersign/testing'
 import { COMPILE_CACHE } from '@countersign/testing/launcher'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { serviceAttestations } from './abi.ts'
+import { logWitness, serviceAttestations } from './abi.ts'
 
 let chain: LocalChain
 let folder: string
@@ -67,6 +67,25 @@ test('prints address, transaction and block of the deployed contract', async () 
   const receipt = await client.getTransactionReceipt({ hash: transaction as `0x${string}` })
   expect(String(receipt.blockNumber)).toBe(block)
   expect(await client.getCode({ address: address as `0x${string}` })).toBe(serviceAttestations.deployedBytecode)
+})
+
+test('prints address, block and logs of LogWitness, and finds them again', async () => {
+  const [owner, , publisher] = chain.accounts
+  if (!owner || !publisher) throw new Error('a chain without accounts')
+  const argv = [
+    ...['--contract', 'LogWitness', '--rpc-url', chain.url, '--chain-id', String(chain.chainId)],
+    ...['--publisher', publisher.address, '--origin', 'log.example/a', '--origin', 'log.example/b'],
+  ]
+  const { code, stdout, stderr } = await run(argv, { DEPLOYER_PRIVATE_KEY: keyOf(0) })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const [, address = '', logs] =
+    /^LogWitness is on chain 31337\n {2}address {2}(0x\w{40})\n {2}block {4}\d+\n((?: {2}log {6}0x\w{64} {2}log\.example\/[ab]\n){2})$/.exec(
+      stdout,
+    ) ?? []
+  const client = createPublicClient({ transport: http(chain.url) })
+  expect(await client.getCode({ address: address as `0x${string}` })).toBe(logWitness.deployedBytecode)
+  const again = await run([...argv, '--address', address], { DEPLOYER_PRIVATE_KEY: keyOf(0) })
+  expect(again).toEqual({ code: 0, stderr: '', stdout: expect.stringContaining(`${logs}`) })
 })
 
 test('invalid arguments exit with 2 and list every fault', async () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { DeployError, deployServiceAttestations } from './deployContract.ts'
+import { DeployError, deployLogWitness, deployServiceAttestations } from './deployContract.ts'
 import { DeployInputError, help, parseDeployOptions } from './parseDeployOptions.ts'
 
 try {
@@ -8,7 +8,12 @@ try {
     process.argv.slice(2),
   )
   if (options.command === 'help') process.stdout.write(help)
-  else {
+  else if (options.command === 'deployLogWitness') {
+    const { address, blockNumber, chainId, logs } = await deployLogWitness(options)
+    process.stdout.write(
+      `LogWitness is on chain ${chainId}\n  address  ${address}\n  block    ${blockNumber}\n${logs.map(({ origin, id }) => `  log      ${id}  ${origin}\n`).join('')}`,
+    )
+  } else {
     const { address, transactionHash, blockNumber, chainId } = await deployServiceAttestations(options)
     process.stdout.write(
       `ServiceAttestations is on chain ${chainId}\n  address      ${address}\n  transaction  ${transactionHash}\n  block        ${blockNumber}\n`,

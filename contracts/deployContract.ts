@@ -4,30 +4,55 @@ import {
   createPublicClient,
   createWalletClient,
   defineChain,
+  encodeAbiParameters,
   type Hash,
   type Hex,
   http,
-  type PublicClient,
+  isAddressEqual,
+  keccak256,
+  sha256,
+  stringToBytes,
+  zeroAddress,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { serviceAttestations } from './abi.ts'
+import { logWitness, serviceAttestations } from './abi.ts'
 
-export type DeployParameters = {
+/** The node, and how to send and confirm transactions. */
+type SendParameters = {
   rpcUrl: string
-  /** The key of the account that pays. It has no rights over the contract afterwards. */
+  /** The key of the account that pays. */
   privateKey: Hex
-  owner: Address
-  publisher: Address
   /** Rejects a node of another chain before signing. */
   chainId?: number
-  /** Blocks to wait for, including the deployment's own. Default: 1. */
+  /** Blocks to wait for, including the transaction's own. Default: 1. */
   confirmations?: number
-  /** Time limit for the confirmation and for reading the code. Default: three minutes. */
+  /** Time limit for a confirmation and for reading the code. Default: three minutes. */
   timeoutMs?: number
   pollingIntervalMs?: number
 }
 
+/** The paying account has no rights over ServiceAttestations afterwards. */
+export type DeployParameters = SendParameters & { owner: Address; publisher: Address }
+
 export type Deployment = { address: Address; transactionHash: Hash; blockNumber: bigint; chainId: number }
+
+/** The paying account becomes the owner of the logs. */
+export type LogWitnessParameters = SendParameters & {
+  publisher: Address
+  /** The origins of the logs to register. */
+  origins: readonly string[]
+  /** An existing contract. Default: deploys one. */
+  address?: Address
+}
+
+export type LogWitnessDeployment = {
+  address: Address
+  /** The block of the deployment. With an existing contract, the newest block before the registrations. */
+  blockNumber: bigint
+  chainId: number
+  /** In the order of `origins`. */
+  logs: { origin: string; id: Hash }[]
+}
 
 /** The message can be shown: it contains neither the key nor the node's URL, which can contain a token. */
 export class DeployError extends Error {
@@ -41,15 +66,83 @@ export class DeployError extends Error {
  * const { address } = await deployServiceAttestations({ rpcUrl, privateKey, owner, publisher })
  */
 export async function deployServiceAttestations(parameters: DeployParameters): Promise<Deployment> {
-  const { rpcUrl, privateKey, owner, publisher, timeoutMs = 180_000, pollingIntervalMs = 500 } = parameters
+  const { rpcUrl, owner, publisher } = parameters
+  const node = await connect(parameters)
+  const { abi, bytecode } = serviceAttestations
+  const sent = node.wallet.deployContract({ abi, bytecode, args: [owner, publisher] })
+  const { address, transactionHash, blockNumber } = await confirmDeployment(node, sent)
+
+  const checkRoles = async () => {
+    await checkCode(node, address, serviceAttestations.deployedBytecode)
+    const [actualOwner, actualPublisher] = await Promise.all([
+      node.reader.readContract({ address, abi, functionName: 'owner' }),
+      node.reader.readContract({ address, abi, functionName: 'publisher' }),
+    ])
+    if (!isAddressEqual(actualOwner, owner))
+      throw new DeployError(`the owner of ${address} is ${actualOwner}, not ${owner}`)
+    if (!isAddressEqual(actualPublisher, publisher))
+      throw new DeployError(`the publisher of ${address} is ${actualPublisher}, not ${publisher}`)
+  }
+  await checkRoles().catch(fail(`${address} could not be checked`, rpcUrl))
+  return { address, transactionHash, blockNumber, chainId: node.chainId }
+}
+
+/**
+ * Deploys LogWitness, or checks the code of an existing one, and registers the logs that the paying account has not registered yet.
+ *
+ * @example
+ * const { address, logs } = await deployLogWitness({ rpcUrl, privateKey, publisher, origins: ['log.example/a'] })
+ */
+export async function deployLogWitness(parameters: LogWitnessParameters): Promise<LogWitnessDeployment> {
+  const { rpcUrl, origins } = parameters
+  const node = await connect(parameters)
+  const { address, blockNumber } =
+    parameters.address === undefined
+      ? await confirmDeployment(node, node.wallet.deployContract(logWitness))
+      : { address: parameters.address, blockNumber: await node.reader.getBlockNumber().catch(node.unanswered) }
+  // Only a deployment of a moment ago can be missing on a node that is a block behind.
+  const timeoutMs = parameters.address === undefined ? node.timeoutMs : 0
+  await checkCode({ ...node, timeoutMs }, address, logWitness.deployedBytecode).catch(
+    fail(`${address} could not be checked`, rpcUrl),
+  )
+  const logs: LogWitnessDeployment['logs'] = []
+  for (const origin of origins) {
+    const id = await registerLog(node, { ...parameters, address, origin }).catch((error: unknown) => {
+      // Without the address, the next run would deploy a second contract.
+      throw new DeployError(`could not register ${origin} at ${address}: ${withoutUrl(describe(error), rpcUrl)}`)
+    })
+    logs.push({ origin, id })
+  }
+  return { address, blockNumber, chainId: node.chainId, logs }
+}
+
+type RegisterParameters = { address: Address; origin: string; publisher: Address }
+
+async function registerLog(node: Node, { address, origin, publisher }: RegisterParameters): Promise<Hash> {
+  const contract = { address, abi: logWitness.abi }
+  const originHash = sha256(stringToBytes(origin))
+  const parameters = [{ type: 'address' }, { type: 'bytes32' }] as const
+  const id = keccak256(encodeAbiParameters(parameters, [node.wallet.account.address, originHash]))
+  const actual = await node.reader.readContract({ ...contract, functionName: 'publisher', args: [id] })
+  if (isAddressEqual(actual, zeroAddress)) {
+    const args = [originHash, publisher] as const
+    await confirm(node, await node.wallet.writeContract({ ...contract, functionName: 'register', args }))
+  } else if (!isAddressEqual(actual, publisher)) {
+    throw new DeployError(`the publisher of its log ${id} is ${actual}, not ${publisher}`)
+  }
+  return id
+}
+
+type Node = Awaited<ReturnType<typeof connect>>
+
+async function connect(parameters: SendParameters) {
+  const { rpcUrl, privateKey, confirmations = 1, timeoutMs = 180_000, pollingIntervalMs = 500 } = parameters
   const transport = http(rpcUrl)
   const reader = createPublicClient({ transport, pollingInterval: pollingIntervalMs })
-  const { abi, bytecode } = serviceAttestations
-
-  const chainId = await reader.getChainId().catch(fail('the node did not answer', rpcUrl))
+  const unanswered = fail('the node did not answer', rpcUrl)
+  const chainId = await reader.getChainId().catch(unanswered)
   if (parameters.chainId !== undefined && parameters.chainId !== chainId)
     throw new DeployError(`invalid node: expected chain ${parameters.chainId}, got ${chainId}`)
-
   const chain = defineChain({
     id: chainId,
     name: `chain ${chainId}`,
@@ -57,52 +150,33 @@ export async function deployServiceAttestations(parameters: DeployParameters): P
     rpcUrls: { default: { http: [rpcUrl] } },
   })
   const wallet = createWalletClient({ account: privateKeyToAccount(privateKey), chain, transport })
-  const transactionHash = await wallet
-    .deployContract({ abi, bytecode, args: [owner, publisher] })
-    .catch(fail('the deployment was not sent', rpcUrl))
+  return { rpcUrl, reader, wallet, chainId, unanswered, confirmations, timeoutMs, pollingIntervalMs }
+}
 
-  const receipt = await reader
-    .waitForTransactionReceipt({
-      hash: transactionHash,
-      confirmations: parameters.confirmations ?? 1,
-      timeout: timeoutMs,
-    })
-    .catch(fail(`${transactionHash} was sent but is not confirmed`, rpcUrl))
-  const { status, contractAddress, blockNumber } = receipt
-  if (status !== 'success' || !contractAddress) throw new DeployError(`${receipt.transactionHash} reverted`)
-
-  await checkDeployment(reader, { address: contractAddress, owner, publisher, timeoutMs, pollingIntervalMs }).catch(
-    fail(`${contractAddress} could not be checked`, rpcUrl),
+async function confirmDeployment(node: Node, sent: Promise<Hash>) {
+  const { contractAddress, ...receipt } = await confirm(
+    node,
+    await sent.catch(fail('the deployment was not sent', node.rpcUrl)),
   )
-  return { address: contractAddress, transactionHash: receipt.transactionHash, blockNumber, chainId }
+  if (!contractAddress) throw new DeployError(`${receipt.transactionHash} created no contract`)
+  return { ...receipt, address: contractAddress }
 }
 
-type CheckParameters = Required<Pick<DeployParameters, 'owner' | 'publisher' | 'timeoutMs' | 'pollingIntervalMs'>> & {
-  address: Address
+async function confirm({ rpcUrl, reader, confirmations, timeoutMs }: Node, hash: Hash) {
+  const receipt = await reader
+    .waitForTransactionReceipt({ hash, confirmations, timeout: timeoutMs })
+    .catch(fail(`${hash} was sent but is not confirmed`, rpcUrl))
+  if (receipt.status !== 'success') throw new DeployError(`${receipt.transactionHash} reverted`)
+  return receipt
 }
 
-async function checkDeployment(reader: PublicClient, parameters: CheckParameters) {
-  const { address, owner, publisher } = parameters
-  const code = await readCode(reader, parameters)
-  if (code !== serviceAttestations.deployedBytecode)
-    throw new DeployError(`the code at ${address} is not the compiled contract`)
-  const contract = { address, abi: serviceAttestations.abi }
-  const [actualOwner, actualPublisher] = await Promise.all([
-    reader.readContract({ ...contract, functionName: 'owner' }),
-    reader.readContract({ ...contract, functionName: 'publisher' }),
-  ])
-  if (actualOwner.toLowerCase() !== owner.toLowerCase())
-    throw new DeployError(`the owner of ${address} is ${actualOwner}, not ${owner}`)
-  if (actualPublisher.toLowerCase() !== publisher.toLowerCase())
-    throw new DeployError(`the publisher of ${address} is ${actualPublisher}, not ${publisher}`)
-}
-
-/** A URL can lead to several nodes, and the next one may not have the block yet. */
-async function readCode(reader: PublicClient, { address, timeoutMs, pollingIntervalMs }: CheckParameters) {
+/** Waits for the code, because a URL can lead to several nodes, and the next one may not have the block yet. */
+async function checkCode({ reader, timeoutMs, pollingIntervalMs }: Node, address: Address, expected: Hex) {
   const endMs = performance.now() + timeoutMs
   for (;;) {
     const code = await reader.getCode({ address })
-    if (code !== undefined) return code
+    if (code === expected) return
+    if (code !== undefined) throw new DeployError(`the code at ${address} is not the compiled contract`)
     if (performance.now() > endMs) throw new DeployError(`no code at ${address}`)
     await new Promise((resolve) => setTimeout(resolve, pollingIntervalMs))
   }

@@ -1,7 +1,9 @@
 import { startChain } from '@countersign/testing'
 import {
+  type Address,
   createPublicClient,
   createWalletClient,
+  encodeAbiParameters,
   encodeFunctionData,
   type Hex,
   http,
@@ -10,16 +12,28 @@ import {
   toHex,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { serviceAttestations } from './abi.ts'
-import { deployServiceAttestations } from './deployContract.ts'
+import { logWitness, serviceAttestations } from './abi.ts'
+import { createSyntheticProof } from './createSyntheticProof.ts'
+import { deployLogWitness, deployServiceAttestations } from './deployContract.ts'
 
+/** Each of the whole transaction: base, calldata and execution. */
 export type GasFigures = {
-  /** Of the whole transaction: base, calldata and execution. */
   publish: number
   publishBatch: Record<string, { total: number; perProof: number }>
+  logWitness: {
+    register: number
+    firstAdvance: number
+    /** Of a later advance, by the new size. `highest`: by one to a power of two. `typical`: the mean of advances by 140 to other sizes. */
+    advance: Record<string, { highest: number; typical?: number }>
+    /** Of an advance to 2^30, divided by the number of proofs since the last one. */
+    perProof: Record<string, number>
+  }
 }
 
 const BATCH_SIZES = [2, 10, 100, 200]
+const EXPONENTS = [10, 20, 30, 40]
+const PROOFS_PER_ADVANCE = [1, 10, 140, 1_000, 6_000]
+const TYPICAL_SAMPLES = 10
 
 /** Measures the gas of publishing on a node, with proofs like the service's. */
 export async function measureGas(): Promise<GasFigures> {
@@ -36,8 +50,8 @@ export async function measureGas(): Promise<GasFigures> {
     const reader = createPublicClient({ transport: http(chain.url) })
     const account = privateKeyToAccount(publisher.privateKey)
     const wallet = createWalletClient({ account, transport: http(chain.url) })
-    const measure = async (data: Hex) => {
-      const hash = await wallet.sendTransaction({ chain: null, to, data })
+    const measure = async (data: Hex, contract: Address = to) => {
+      const hash = await wallet.sendTransaction({ chain: null, to: contract, data })
       const { status, gasUsed } = await reader.getTransactionReceipt({ hash })
       if (status !== 'success') throw new Error('publishing reverted')
       return Number(gasUsed)
@@ -45,7 +59,7 @@ export async function measureGas(): Promise<GasFigures> {
 
     const { abi } = serviceAttestations
     const { wallet: signer, txHash, ipfsCid } = toProof(0)
-    const figures: GasFigures = {
+    const figures: Omit<GasFigures, 'logWitness'> = {
       publish: await measure(encodeFunctionData({ abi, functionName: 'publish', args: [signer, txHash, ipfsCid] })),
       publishBatch: {},
     }
@@ -54,10 +68,67 @@ export async function measureGas(): Promise<GasFigures> {
       const total = await measure(encodeFunctionData({ abi, functionName: 'publishBatch', args: [proofs] }))
       figures.publishBatch[size] = { total, perProof: Math.round(total / size) }
     }
-    return figures
+    const { address: witness } = await deployLogWitness({
+      rpcUrl: chain.url,
+      privateKey: deployer.privateKey,
+      publisher: publisher.address,
+      origins: [],
+    })
+    const measureWitness = (data: Hex) => measure(data, witness)
+    return { ...figures, logWitness: await measureLogWitness(measureWitness, publisher.address) }
   } finally {
     await chain.stop()
   }
+}
+
+/** Each advance is the second one of a new log. `account` sends everything. */
+async function measureLogWitness(measure: (data: Hex) => Promise<number>, account: Address) {
+  const { abi } = logWitness
+  let drawn = 0
+  const drawHash = () => keccak256(toHex(`hash ${++drawn}`), 'bytes')
+
+  const measureLog = async (oldSize: number, size: number) => {
+    const { older, newer, proof } = createSyntheticProof(drawHash, { oldSize, size })
+    const originHash = toHex(drawHash())
+    const id = keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [account, originHash]))
+    const toAdvance = (newSize: number, root: Uint8Array, hashes: readonly Uint8Array[]) => {
+      const consistency = hashes.map((hash) => toHex(hash))
+      const args = [id, BigInt(newSize), toHex(root), toHex(drawHash()), consistency] as const
+      return encodeFunctionData({ abi, functionName: 'advance', args })
+    }
+    return {
+      register: await measure(encodeFunctionData({ abi, functionName: 'register', args: [originHash, account] })),
+      first: await measure(toAdvance(oldSize, older, [])),
+      later: await measure(toAdvance(size, newer, proof)),
+    }
+  }
+  const measureTypical = async (size: number) => {
+    let total = 0
+    for (let sample = 1; sample <= TYPICAL_SAMPLES; sample += 1) {
+      // Evenly spaced from half of the size on.
+      const newSize = Math.floor(size / 2 + (size / 2 / TYPICAL_SAMPLES) * (sample - 0.5))
+      total += (await measureLog(newSize - 140, newSize)).later
+    }
+    return Math.round(total / TYPICAL_SAMPLES)
+  }
+
+  const { register, first, later } = await measureLog(1, 2)
+  const figures: GasFigures['logWitness'] = {
+    register,
+    firstAdvance: first,
+    advance: { 2: { highest: later } },
+    perProof: {},
+  }
+  for (const exponent of EXPONENTS) {
+    const size = 2 ** exponent
+    const highest = (await measureLog(size - 1, size)).later
+    figures.advance[`2^${exponent}`] = { highest, typical: await measureTypical(size) }
+  }
+  for (const count of PROOFS_PER_ADVANCE) {
+    const { later: total } = await measureLog(2 ** 30 - count, 2 ** 30)
+    figures.perProof[count] = Math.round(total / count)
+  }
+  return figures
 }
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'

@@ -1,7 +1,8 @@
+import { privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
 import { DeployInputError, help, parseDeployOptions } from './parseDeployOptions.ts'
 
-const KEY = `0x${'1f'.repeat(32)}`
+const KEY = `0x${'1f'.repeat(32)}` as const
 const OWNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const PUBLISHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const ARGUMENTS = [
@@ -103,6 +104,75 @@ test.each([
   const faults = faultsOf(withOption(name, value))
   expect(faults).toHaveLength(1)
   expect(faults[0]).toMatch(new RegExp(`^${name} is not an? `))
+})
+
+const WITNESS_ARGUMENTS = [
+  ...['--contract', 'LogWitness', '--rpc-url', 'https://node.example/key', '--chain-id', '84532'],
+  ...['--publisher', PUBLISHER, '--origin', 'log.example/a', '--origin', 'log.example/ü'],
+]
+const { owner: _, ...expectedOfBoth } = expected
+const expectedWitness = {
+  ...expectedOfBoth,
+  command: 'deployLogWitness',
+  origins: ['log.example/a', 'log.example/ü'],
+}
+
+test('reads options for LogWitness', () => {
+  expect(parse(WITNESS_ARGUMENTS)).toEqual(expectedWitness)
+  expect(parse([...WITNESS_ARGUMENTS, '--address', OWNER])).toEqual({ ...expectedWitness, address: OWNER })
+})
+
+test('LogWitness accepts the paying account as owner, and ignores the owner of ServiceAttestations', () => {
+  const { address } = privateKeyToAccount(KEY)
+  const env = { DEPLOYER_PRIVATE_KEY: KEY, ATTESTATIONS_OWNER: OWNER }
+  expect(parse([...WITNESS_ARGUMENTS, '--owner', address.toLowerCase()], env)).toEqual(expectedWitness)
+  expect(parse(WITNESS_ARGUMENTS, env)).toEqual(expectedWitness)
+})
+
+test('LogWitness has no other owner at first, and the help says how to hand a log over', () => {
+  expect(faultsOf([...WITNESS_ARGUMENTS, '--owner', OWNER])).toEqual([
+    '--owner is not the account that pays, which becomes the owner of the logs',
+  ])
+  expect(help).toContain('proposeOwner')
+})
+
+test('lists every fault for LogWitness', () => {
+  expect(faultsOf(['--contract', 'LogWitness', '--owner', '', '--address', ''], {})).toEqual([
+    '--rpc-url is missing',
+    '--chain-id is missing',
+    '--owner is not an address other than zero (a checksum must be valid)',
+    '--publisher is missing',
+    'DEPLOYER_PRIVATE_KEY or DEPLOYER_PRIVATE_KEY_FILE is missing',
+    '--address is not an address other than zero (a checksum must be valid)',
+    '--origin is missing',
+  ])
+})
+
+test.each([
+  '',
+  'log example',
+  'log+example',
+  'log.example\u00a0a',
+  'log.example\u0000',
+  'log.example\ud800',
+  `${'ü'.repeat(127)}ab`,
+])('%j is not an origin', (origin) => {
+  const fault = '--origin is not 1 to 255 bytes without spaces and plus signs'
+  expect(faultsOf([...WITNESS_ARGUMENTS, `--origin=${origin}`])).toEqual([fault])
+})
+
+test('rejects an origin that is given twice', () => {
+  expect(faultsOf([...WITNESS_ARGUMENTS, '--origin', 'log.example/a'])).toEqual(['--origin has duplicates'])
+})
+
+test('rejects options of the other contract, and other contracts', () => {
+  expect(faultsOf([...ARGUMENTS, '--origin', 'log.example/a', '--address', OWNER])).toEqual([
+    '--origin needs --contract LogWitness',
+    '--address needs --contract LogWitness',
+  ])
+  expect(faultsOf([...ARGUMENTS, '--contract', 'logWitness'])).toEqual([
+    '--contract is not ServiceAttestations or LogWitness',
+  ])
 })
 
 test.each(['0', '-1', 'many', ''])('--confirmations=%s', (value) => {

@@ -1,18 +1,25 @@
 import { parseArgs } from 'node:util'
 import { type Address, getAddress, type Hex, isAddress } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { DeployParameters } from './deployContract.ts'
+import type { DeployParameters, LogWitnessParameters } from './deployContract.ts'
 
 export const help = `usage: npm run deploy:contract -- --rpc-url <url> --chain-id <number> --owner <address> --publisher <address>
+       npm run deploy:contract -- --contract LogWitness --rpc-url <url> --chain-id <number> --publisher <address> --origin <name>…
 
-Deploys ServiceAttestations, the on-chain log of proofs, to any EVM chain.
+Deploys ServiceAttestations, the on-chain log of proofs, or LogWitness, the on-chain witness of logs, to any EVM chain.
 
+  --contract <name>      ServiceAttestations (default) or LogWitness
   --rpc-url <url>        JSON-RPC URL of a node (or RPC_URL)
   --chain-id <number>    the expected chain; nodes of other chains are rejected (or CHAIN_ID)
-  --owner <address>      may rotate the publisher and transfer ownership (or ATTESTATIONS_OWNER)
+  --owner <address>      ServiceAttestations: may rotate the publisher and transfer ownership (or ATTESTATIONS_OWNER)
   --publisher <address>  the only account that may publish (or ATTESTATIONS_PUBLISHER)
+  --origin <name>        LogWitness: a log to register; repeatable. Logs that the paying account has registered are skipped
+  --address <address>    LogWitness: an existing contract to register the logs with, instead of deploying one
   --confirmations <n>    blocks to wait for (default: 1)
   --help                 prints this help
+
+The account that pays becomes the owner of the logs in LogWitness. To hand a log over, call proposeOwner from it, then acceptOwnership from
+the new owner.
 
 The key of the account that pays is not an option, because other users of the machine could read it. Set one of:
   DEPLOYER_PRIVATE_KEY       0x and 64 hex digits
@@ -23,7 +30,10 @@ Example: DEPLOYER_PRIVATE_KEY_FILE=deployer.key npm run deploy:contract -- --rpc
 Exit codes: 0 deployed and checked, 1 failed, 2 invalid arguments.
 `
 
-export type DeployOptions = { command: 'help' } | ({ command: 'deploy' } & DeployParameters)
+export type DeployOptions =
+  | { command: 'help' }
+  | ({ command: 'deploy' } & DeployParameters)
+  | ({ command: 'deployLogWitness' } & LogWitnessParameters)
 
 /** All faults of the input. */
 export class DeployInputError extends Error {
@@ -40,10 +50,13 @@ type Environment = Readonly<Record<string, string | undefined>>
 type Deps = { env: Environment; readFile: (path: string) => string }
 
 const FLAGS = {
+  contract: { type: 'string', default: 'ServiceAttestations' },
   'rpc-url': { type: 'string' },
   'chain-id': { type: 'string' },
   owner: { type: 'string' },
   publisher: { type: 'string' },
+  origin: { type: 'string', multiple: true },
+  address: { type: 'string' },
   confirmations: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const
@@ -68,15 +81,34 @@ export function parseDeployOptions({ env, readFile }: Deps, argv: readonly strin
 
   const rpcUrl = parse('--rpc-url', given(values['rpc-url'], 'RPC_URL'), readUrl, 'an http or https URL')
   const chainId = parse('--chain-id', given(values['chain-id'], 'CHAIN_ID'), readCount, 'a positive whole number')
-  const owner = parse('--owner', given(values.owner, 'ATTESTATIONS_OWNER'), readAddress, ADDRESS_FORM)
+  const isLogWitness = values.contract === 'LogWitness'
+  if (!isLogWitness && values.contract !== 'ServiceAttestations')
+    faults.push('--contract is not ServiceAttestations or LogWitness')
+  const ownerText = isLogWitness ? values.owner : given(values.owner, 'ATTESTATIONS_OWNER')
+  const isOwnerless = isLogWitness && ownerText === undefined
+  const owner = isOwnerless ? undefined : parse('--owner', ownerText, readAddress, ADDRESS_FORM)
   const publisher = parse('--publisher', given(values.publisher, 'ATTESTATIONS_PUBLISHER'), readAddress, ADDRESS_FORM)
   const confirmations = parse('--confirmations', values.confirmations ?? '1', readCount, 'a positive whole number')
   const privateKey = readPrivateKey({ env, readFile }, faults)
+  const { origin: origins = [], address: addressText } = values
+  const address = addressText === undefined ? undefined : parse('--address', addressText, readAddress, ADDRESS_FORM)
 
-  if (rpcUrl === undefined || chainId === undefined || owner === undefined || publisher === undefined)
+  if (!isLogWitness) {
+    if (origins.length > 0) faults.push('--origin needs --contract LogWitness')
+    if (addressText !== undefined) faults.push('--address needs --contract LogWitness')
+  } else {
+    if (origins.length === 0) faults.push('--origin is missing')
+    if (!origins.every(isOrigin)) faults.push('--origin is not 1 to 255 bytes without spaces and plus signs')
+    if (new Set(origins).size < origins.length) faults.push('--origin has duplicates')
+    if (owner && privateKey && owner !== privateKeyToAccount(privateKey).address)
+      faults.push('--owner is not the account that pays, which becomes the owner of the logs')
+  }
+  if (faults.length > 0 || !rpcUrl || !chainId || !publisher || !confirmations || !privateKey)
     throw new DeployInputError(faults)
-  if (confirmations === undefined || privateKey === undefined) throw new DeployInputError(faults)
-  return { command: 'deploy', rpcUrl, chainId, owner, publisher, confirmations, privateKey }
+  const parameters = { rpcUrl, chainId, publisher, confirmations, privateKey }
+  if (isLogWitness) return { command: 'deployLogWitness', ...parameters, origins, ...(address && { address }) }
+  if (!owner) throw new DeployInputError(faults)
+  return { command: 'deploy', ...parameters, owner }
 }
 
 function parseFlags(argv: readonly string[]) {
@@ -92,6 +124,11 @@ function parseFlags(argv: readonly string[]) {
 function readUrl(text: string): string | undefined {
   const url = URL.parse(text)
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : undefined
+}
+
+/** Like the name of a key, because a log's origin is the name of its key (C2SP tlog-checkpoint). */
+function isOrigin(text: string): boolean {
+  return /^[^\s+\p{Cc}\p{Surrogate}]+$/u.test(text) && Buffer.byteLength(text) <= 255
 }
 
 function readCount(text: string): number | undefined {

@@ -1,24 +1,39 @@
-import { startChain } from '@countersign/testing'
-import { toPublisherEnv } from '@countersign/testing/launcher'
-import { deployServiceAttestations } from './deployContract.ts'
+import { type LocalChain, startChain } from '@countersign/testing'
+import { type Environment, toPublisherEnv } from '@countersign/testing/launcher'
+import type { Address } from 'viem'
+import { deployLogWitness, deployServiceAttestations, type LogWitnessDeployment } from './deployContract.ts'
 
-/** A local chain with the contract, and the settings that a coordinator needs to publish there. */
-export async function startContract() {
+type Started = { chain: LocalChain; address: Address; env: Environment }
+type StartedWitness = { logWitness: Address; logs: LogWitnessDeployment['logs'] }
+
+/**
+ * A local chain with ServiceAttestations, and the settings that a coordinator needs to publish there. With `origins`, also LogWitness with
+ * their logs. Account 0 owns both contracts, and account 1 is the publisher of both.
+ */
+export function startContract(options: { origins: readonly string[] }): Promise<Started & StartedWitness>
+export function startContract(): Promise<Started>
+export async function startContract({
+  origins,
+}: {
+  origins?: readonly string[]
+} = {}): Promise<Started & Partial<StartedWitness>> {
   const chain = await startChain()
   const [deployer, publisher] = chain.accounts
   if (deployer === undefined || publisher === undefined) throw new Error('no accounts')
-  const { address } = await deployServiceAttestations({
-    rpcUrl: chain.url,
+  const { url: rpcUrl, chainId } = chain
+  const parameters = {
+    rpcUrl,
     privateKey: deployer.privateKey,
-    owner: deployer.address,
     pollingIntervalMs: 50,
     publisher: publisher.address,
-  })
-  const { url: rpcUrl, chainId } = chain
+  }
+  const { address } = await deployServiceAttestations({ ...parameters, owner: deployer.address })
   const key = { privateKey: publisher.privateKey }
   const env = {
     ...toPublisherEnv({ rpcUrl, chainId, contract: address, key, confirmIntervalMs: 500 }),
     PIPELINE_DELAY_MS: '0',
   }
-  return { chain, address, env }
+  if (origins === undefined) return { chain, address, env }
+  const { address: logWitness, logs } = await deployLogWitness({ ...parameters, origins })
+  return { chain, address, env, logWitness, logs }
 }
