@@ -150,6 +150,11 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const ipfsGatewayUrl = env.IPFS_GATEWAY_URL ? readUrl(env, 'IPFS_GATEWAY_URL', '', fault) : undefined
   const context = { readFile: deps.readFile, mode }
   const pipeline = isWorker(env, fault) ? readPipeline(env, context, fault) : undefined
+  if (pipeline?.logWitness !== undefined) {
+    if (receipts !== 2) fault('RECEIPTS', 'expected 2 with PUBLISH=checkpoints')
+    if (witnesses.length === 0)
+      fault('LOG_WITNESSES', 'required with PUBLISH=checkpoints: without a log there are none')
+  }
   const config: Omit<Config, 'configHash'> = {
     mode,
     isMock,

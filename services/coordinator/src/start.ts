@@ -17,6 +17,7 @@ import { createLogService } from './log/logService.ts'
 import { createAttestation } from './operate/attest.ts'
 import { createMetrics } from './operate/metrics.ts'
 import { createRebuildReceipt } from './publish/assembleReceipt.ts'
+import { toPublishStartMs } from './publish/config.ts'
 import { createWarner, watchKeys } from './publish/webhook/warner.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createBatchVerifier, createReleaser } from './sign/checkBatch.ts'
@@ -58,7 +59,7 @@ export async function startCoordinator(
   const opened = await openStores({
     databaseUrl: config.databaseUrl,
     pipelineDelayMs: config.pipelineDelayMs,
-    publishDelayMs: pipelineConfig?.publishDelayMs,
+    publishDelayMs: pipelineConfig && toPublishStartMs(pipelineConfig),
     isWorker: pipelineConfig !== undefined,
     log,
   })

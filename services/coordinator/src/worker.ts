@@ -3,7 +3,7 @@ import { createShutdown, type Env, type RunningService, runProgram } from '@coun
 import packageJson from '../package.json' with { type: 'json' }
 import { createLog } from './log.ts'
 import { createMetrics } from './operate/metrics.ts'
-import { readWorkerConfig } from './publish/config.ts'
+import { readWorkerConfig, toPublishStartMs } from './publish/config.ts'
 import { startPipeline } from './publish/startPipeline.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock } from './system.ts'
@@ -19,7 +19,7 @@ async function start(env: Env): Promise<RunningService> {
   const shutdown = createShutdown()
   const { store, pipeline } = await openStores({
     databaseUrl,
-    publishDelayMs: config.publishDelayMs,
+    publishDelayMs: toPublishStartMs(config),
     isWorker: true,
     log,
   })

@@ -39,6 +39,7 @@ function toBytes(proof: Proof, ipfsGatewayUrl: string | undefined): Buffer {
     ipfsUrl: ipfsCid === null ? null : toIpfsUrl(ipfsCid, ipfsGatewayUrl),
     onchainTxHash: isPinned ? proof.onchainTxHash : null,
     onchainBlockNumber: proof.status === 'complete' ? proof.onchainBlockNumber : null,
+    ...(proof.anchor && { anchor: proof.anchor }),
     kmsQuoteVerified: proof.kmsQuoteVerified,
   }
   const after: Pick<ProofPayload, 'createdAt'> = { createdAt: new Date(proof.createdAt).toISOString() }

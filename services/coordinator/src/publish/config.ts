@@ -14,6 +14,7 @@ import {
   settingNames,
 } from '@countersign/service'
 import { type PinnerConfig, type PinnerContext, readPinner } from './ipfs/config.ts'
+import type { AnchorTarget } from './publishAnchors.ts'
 import { readWebhooks, type WebhookConfig } from './webhook/readWebhooks.ts'
 
 /** The settings for publishing proofs. */
@@ -22,6 +23,8 @@ export type PipelineConfig = {
   chain: { rpcUrl: string; chainId: number; contract: Hex; privateKey: Hex; confirmations: number }
   /** How long a pinned proof waits for others. */
   publishDelayMs: number
+  /** Set if checkpoints are published in place of events. */
+  logWitness: AnchorTarget | undefined
   /** The gas limit of all new publications in 24 hours. Undefined: none. */
   gasPerDay: bigint | undefined
   pinDeadlineMs: number
@@ -43,6 +46,7 @@ export function readPipeline(env: Env, context: PinnerContext, fault: Fault): Pi
   const chainId = readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault)
   if (context.mode === 'staging') refuseRealChains('CHAIN_ID', [chainId], fault)
   const pinner = readPinner(env, context, fault)
+  const logWitness = readLogWitness(env, fault)
   const retentionMs = readRetention(env, fault)
   if (retentionMs !== undefined && pinner.kind === 'pinata' && pinner.pinsUrl === undefined) {
     fault('RECEIPT_RETENTION_D', 'requires IPFS_PINS_URL with pinata, because its gateway also serves unpinned blocks')
@@ -56,7 +60,13 @@ export function readPipeline(env: Env, context: PinnerContext, fault: Fault): Pi
       privateKey: readPrivateKey(env, context, fault),
       confirmations: readInteger(env, 'CONFIRMATIONS', { fallback: 6, min: 1, max: 1000 }, fault),
     },
-    publishDelayMs: readInteger(env, 'PUBLISH_DELAY_MS', { fallback: 0, min: 0, max: 3_600_000 }, fault),
+    publishDelayMs: readInteger(
+      env,
+      'PUBLISH_DELAY_MS',
+      { fallback: logWitness === undefined ? 0 : 12_000, min: 0, max: 3_600_000 },
+      fault,
+    ),
+    logWitness,
     gasPerDay: readGasPerDay(env, fault),
     pinDeadlineMs: seconds('PIN_DEADLINE_S', 3600),
     publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
@@ -64,6 +74,24 @@ export function readPipeline(env: Env, context: PinnerContext, fault: Fault): Pi
     webhooks: readWebhooks(env, context, fault),
     retentionMs,
   }
+}
+
+/** With checkpoints, the worker looks each second whether enough proofs wait. */
+export function toPublishStartMs({ publishDelayMs, logWitness }: PipelineConfig): number {
+  return logWitness === undefined ? publishDelayMs : Math.min(publishDelayMs, 1_000)
+}
+
+/** Undefined with `PUBLISH=events`, the default. */
+function readLogWitness(env: Env, fault: Fault): AnchorTarget | undefined {
+  const mode = env.PUBLISH || 'events'
+  if (mode !== 'events' && mode !== 'checkpoints') fault('PUBLISH', 'expected events or checkpoints')
+  if (mode !== 'checkpoints') return undefined
+  const readAddress = (name: string) => {
+    const text = env[name] ?? ''
+    if (!isPrefixedHex(text, 20)) fault(name, 'expected 0x and 40 hex digits with PUBLISH=checkpoints')
+    return text.toLowerCase() as Hex
+  }
+  return { contract: readAddress('LOG_WITNESS_ADDRESS'), owner: readAddress('LOG_WITNESS_OWNER') }
 }
 
 type WorkerConfig = {

@@ -1,5 +1,7 @@
 import type { AttestationPublished } from '@countersign/protocol'
+import type { PublishedAnchor } from '../store/anchors.ts'
 import type { OpenPublication, StoredTransaction } from '../store/publications.ts'
+import type { ChainReceipt } from './chain/answers.ts'
 import { ChainError } from './chain/chainError.ts'
 import type { Call, Chain, Fees } from './chain/viemChain.ts'
 import {
@@ -17,7 +19,7 @@ import {
   searchEvents,
   startRun,
 } from './confirmRun.ts'
-import { withMargin } from './publish.ts'
+import { withMargin } from './send.ts'
 
 /** One unreadable publication must not stop the others, but a chain that is down must not be asked for each. */
 const MAX_FAILURES = 3
@@ -65,6 +67,7 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
 async function confirmPublication(run: Run, publication: OpenPublication): Promise<boolean> {
   const { chain, log, observations } = run
   const { id, status, account, nonce, contract } = publication
+  if (isAwaitingFinality(run, publication)) return false
   if (await isUnmoved(run, publication)) return finishIfFinal(run, publication)
   const found = await findMined(run, publication)
   const isTaken = found === 'none' && nonce < run.nextNonceOf(account)
@@ -77,7 +80,7 @@ async function confirmPublication(run: Run, publication: OpenPublication): Promi
   }
   // This process can't see another contract's events. Continues if none are needed, because all later nonces wait for this one.
   const needsEvents = typeof found === 'object' ? found.transaction.kind === 'publish' : isTaken
-  if (needsEvents && contract !== chain.contract) {
+  if (needsEvents && publication.anchor === undefined && contract !== chain.contract) {
     log.error({ msg: 'Skipped a publication of another contract', address: contract })
     return false
   }
@@ -97,7 +100,12 @@ async function completePending(
   const { id } = publication
   const { hash, blockNumber } = receipt
   const at = { id, txHash: hash, blockNumber }
+  const { anchor } = publication
   const isContested = publication.transactions.some(({ kind }) => kind === 'cancel')
+  if (anchor !== undefined && !isFinal(run, blockNumber)) {
+    observations.watched.set(id, { hash, blockNumber, blockHash: receipt.blockHash })
+    return false
+  }
   if (!(isContested ? isFinal(run, blockNumber) : isDeep(run, blockNumber))) return false
 
   if (transaction.kind === 'cancel') {
@@ -107,9 +115,11 @@ async function completePending(
   }
   if (receipt.isSuccess) {
     const proofs = await store.findProofs(id)
-    if (isSame(receipt.events, proofs)) {
+    const isThere = anchor === undefined ? isSame(receipt.events, proofs) : hasCheckpoint(receipt, anchor)
+    if (isThere) {
       if (await store.confirm(at)) log.info({ msg: 'Confirmed a publication', hash, count: proofs.length })
-      return false
+      // A checkpoint is final when it is confirmed.
+      return anchor === undefined ? false : finishIfFinal(run, { id, mined: { txHash: hash, blockNumber } })
     }
     log.error({ msg: 'A publication lacks events', hash, count: receipt.events.length })
     if (!isFinal(run, blockNumber)) return false
@@ -122,7 +132,8 @@ async function completePending(
       // A worker whose key isn't the publisher's can't check another account's revert.
       if (publisher === undefined && publication.account !== chain.account) return false
       const isRefused = publication.account !== publisher
-      if (await store.revert({ ...at, isRefused })) log.warn({ msg: 'A publication reverted', hash })
+      if (await store.revert({ ...at, isRefused, isWhole: anchor !== undefined }))
+        log.warn({ msg: 'A publication reverted', hash })
       return true
     }
   }
@@ -130,6 +141,22 @@ async function completePending(
   if (!isOverdue(run, observations.missed, publication)) return false
   await store.fail({ ...at, status: 'reverted', failure: 'publish_unconfirmed' })
   return true
+}
+
+/**
+ * Whether a checkpoint's transaction is in a block that isn't final yet. Nothing happens before that. If a reorganisation drops the
+ * transaction, its nonce is unused again.
+ */
+function isAwaitingFinality(run: Run, { id, anchor, status, account, nonce }: OpenPublication): boolean {
+  const seen = run.observations.watched.get(id)
+  if (anchor === undefined || status !== 'pending' || seen === undefined) return false
+  if (nonce < run.nextNonceOf(account) && !isFinal(run, seen.blockNumber)) return true
+  run.observations.watched.delete(id)
+  return false
+}
+
+function hasCheckpoint({ checkpoints }: ChainReceipt, { id, size, block }: PublishedAnchor): boolean {
+  return checkpoints.some((event) => event.id === id && event.size === size && event.block === block)
 }
 
 /** Whether the chain still has the block in which this process last saw a confirmed publication. One request serves all of a block. */

@@ -1,11 +1,12 @@
-import type { AttestationPublished, Hex } from '@countersign/protocol'
+import type { Hex } from '@countersign/protocol'
 import { isAhead } from '../isAhead.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/publications.ts'
 import type { Clock } from '../system.ts'
 import type { ChainReceipt } from './chain/answers.ts'
 import { ChainError } from './chain/chainError.ts'
 import type { Chain, Fees } from './chain/viemChain.ts'
-import { type PublishDeps, sendStored } from './publish.ts'
+import type { PublishDeps } from './publish.ts'
+import { sendStored } from './send.ts'
 
 export type ConfirmDeps = PublishDeps & {
   /** Blocks from the transaction's block on, inclusive. */
@@ -26,7 +27,9 @@ type Observations = {
   gaps: Map<number, number>
   /** By publication: the time of the last search for its events without a decision. */
   searched: Map<number, number>
-  /** By confirmed publication: its transaction and block. While the chain has that block, it has the transaction. */
+  /**
+   * By mined publication that isn't final: its transaction and block. While the chain has that block, it has the transaction.
+   */
   watched: Map<number, Pick<ChainReceipt, 'hash' | 'blockNumber' | 'blockHash'>>
 }
 
@@ -50,7 +53,7 @@ const SEARCH_AGAIN_MS = 300_000
 const CLOCK_MARGIN_MS = 3_600_000
 
 /** The state of the chain in one run. */
-export type Run = Omit<ConfirmDeps, 'gasPerDay'> & {
+export type Run = Omit<ConfirmDeps, 'gasPerDay' | 'anchoring'> & {
   head: { number: number; finalized: number | undefined }
   /** The account of this process, if it is the contract's publisher. */
   publisher: Hex | undefined
@@ -63,7 +66,7 @@ export type Run = Omit<ConfirmDeps, 'gasPerDay'> & {
   getMarket: () => Promise<Fees | undefined>
   isCanonical: (block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>) => Promise<boolean>
   /** Skips after a failed search in this run. */
-  findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | 'failed' | 'skipped'>
+  search: <Event>(find: () => Promise<readonly Event[]>) => Promise<readonly Event[] | 'failed' | 'skipped'>
   /** Sends stored bytes. Skips after the chain gave no answer in this run, or the account could not pay. */
   send: (transaction: PublicationTransaction) => Promise<'sent' | ChainError | 'skipped'>
 }
@@ -99,10 +102,10 @@ export async function startRun(deps: ConfirmDeps, publications: readonly OpenPub
       blockHashes.set(blockNumber, known)
       return (await known) === blockHash
     },
-    async findEvents(parameters) {
+    async search(find) {
       if (!isSearchable) return 'skipped'
       try {
-        return await chain.findEvents(parameters)
+        return await find()
       } catch (error) {
         if (!(error instanceof ChainError)) throw error
         isSearchable = false
@@ -142,13 +145,13 @@ async function findPublisher(chain: Chain): Promise<Hex | undefined> {
  */
 export async function findMined(
   run: Run,
-  { mined, transactions }: OpenPublication,
+  { mined, transactions, contract }: OpenPublication,
 ): Promise<Mined | 'unclear' | 'none'> {
   const known = transactions.filter(({ hash }) => hash === mined?.txHash)
   const others = transactions.filter(({ hash }) => hash !== mined?.txHash).reverse()
   let isUnclear = false
   for (const transaction of [...known, ...others]) {
-    const receipt = await run.chain.getReceipt(transaction.hash)
+    const receipt = await run.chain.getReceipt(transaction.hash, contract)
     if (receipt === undefined) continue
     if (await run.isCanonical(receipt)) return { transaction, receipt }
     isUnclear = true
@@ -174,15 +177,20 @@ export function isFinal(run: Run, blockNumber: number): boolean {
  * continues, because other publications don't depend on it.
  */
 export async function searchEvents(run: Run, publication: OpenPublication): Promise<'present' | 'absent' | 'unknown'> {
-  const { store, clock, log, observations } = run
-  const { id, createdAt } = publication
+  const { store, chain, clock, log, observations } = run
+  const { id, createdAt, anchor, contract } = publication
   const searchedAt = observations.searched.get(id)
   const again = { now: clock.now(), spanMs: SEARCH_AGAIN_MS }
   if (searchedAt !== undefined && isAhead(searchedAt + SEARCH_AGAIN_MS, again)) return 'unknown'
   observations.searched.delete(id)
   const proofs = await store.findProofs(id)
   if (proofs.length === 0) return 'absent'
-  const events = await run.findEvents({ proofs, sinceMs: createdAt - CLOCK_MARGIN_MS })
+  const sinceMs = createdAt - CLOCK_MARGIN_MS
+  const events = await run.search<unknown>(async () => {
+    if (anchor === undefined) return chain.findEvents({ proofs, sinceMs })
+    const found = await chain.findCheckpoints({ contract, id: anchor.id, size: anchor.size, sinceMs })
+    return found.filter(({ block }) => block === anchor.block)
+  })
   if (events === 'skipped') return 'unknown'
   if (events.length === 0) return 'absent'
   observations.searched.set(id, clock.now())

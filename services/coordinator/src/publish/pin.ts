@@ -159,6 +159,18 @@ export async function pinPolicy({ store, pinner, clock }: PinPolicyDeps, hash: s
   return 'pinned'
 }
 
+/** Pins the parts of an anchor, then the block that names them, and reads all of them back. */
+export async function pinAnchor(
+  pinner: Pick<Pinner, 'pin' | 'read'>,
+  { block, parts }: { block: Block; parts: readonly Block[] },
+): Promise<void> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  await untilAborted(signal, async () => {
+    await Promise.all(parts.map((part) => pinBlock(pinner, part, signal)))
+    await pinBlock(pinner, block, signal)
+  })
+}
+
 /** Pins a block and reads it back. */
 async function pinBlock(pinner: Pick<Pinner, 'pin' | 'read'>, block: Block, signal: AbortSignal): Promise<void> {
   await pinner.pin(block, { signal })

@@ -24,7 +24,8 @@ import { createPublicationStore } from '../store/publications.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/contract.ts'
 import type { Chain } from './chain/viemChain.ts'
-import { selectGroup, withMargin } from './publish.ts'
+import { selectGroup } from './publish.ts'
+import { withMargin } from './send.ts'
 
 test.each([
   [[], []],

@@ -1,33 +1,21 @@
-import type { Log } from '@countersign/service'
-import type { DueProof, PublicationStore, PublicationTransaction, SignedTransaction } from '../store/publications.ts'
-import type { Clock } from '../system.ts'
+import type { DueProof } from '../store/publications.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodePublish } from './chain/contract.ts'
 import { isOfContract } from './chain/nodeError.ts'
 import type { Call, Chain } from './chain/viemChain.ts'
+import { type AnchorDeps, publishAnchors } from './publishAnchors.ts'
+import { claimAndSend, createOutages, type Outages, type SendDeps, sendUnsent, withMargin } from './send.ts'
 
-export type PublishDeps = {
-  store: PublicationStore
-  chain: Chain
-  clock: Clock
-  log: Log
+export type PublishDeps = SendDeps & {
   /** Counts from the pin for a proof without a publication, and from its creation for a publication. */
   publishDeadlineMs: number
-  /** The gas limit of all new publications in 24 hours. Unset: none. */
-  gasPerDay?: bigint | undefined
-  /** From `createOutages`, shared by all runs. */
-  outages: Outages
+  /** Set if signatures with a log entry are published as checkpoints. */
+  anchoring?: AnchorDeps | undefined
 }
-
-/** Since when this process has failed to claim anything, and since when every run has skipped proofs that the node rejects. */
-type Outages = { failingSince: number | undefined; refusingSince: number | undefined }
-
-export const createOutages = (): Outages => ({ failingSince: undefined, refusingSince: undefined })
 
 /** `skipped` are the slugs of proofs that this run leaves to the next. */
 type PublishRun = PublishDeps & { skipped: Set<string> }
 
-const DAY_MS = 86_400_000
 /** If the node rejects so many single proofs without a reason, the node is at fault and the run ends. */
 const MAX_SKIPPED = 8
 
@@ -38,13 +26,13 @@ const MAX_SKIPPED = 8
  * Throws errors that the job queue should retry, such as `chain_unavailable`, `publisher_not_allowed`, `insufficient_funds` and
  * `gas_budget_spent`. The remaining proofs are then not claimed. Overdue proofs fail, unless they only wait for gas.
  */
-export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
+export async function publishDue(deps: PublishDeps): Promise<{ published: number; waitMs: number | undefined }> {
   const { outages } = deps
   const run: PublishRun = { ...deps, skipped: new Set() }
   try {
-    const published = await publishAll(run)
+    const outcome = await publishAll(run)
     Object.assign(outages, createOutages())
-    return { published }
+    return outcome
   } catch (error) {
     if (!(error instanceof ChainError)) throw error
     const isRefused = error.code === 'call_reverted'
@@ -58,22 +46,29 @@ export async function publishDue(deps: PublishDeps): Promise<{ published: number
   }
 }
 
-async function publishAll(run: PublishRun): Promise<number> {
-  const { store, chain } = run
+async function publishAll(run: PublishRun): Promise<{ published: number; waitMs: number | undefined }> {
+  const { store, chain, anchoring } = run
   let published = 0
-  const findDue = async () => (await store.findDue()).filter(({ slug }) => !run.skipped.has(slug))
-  let due = await findDue()
-  if (due.length > 0) {
+  let isPrepared = false
+  const prepare = async () => {
+    if (isPrepared) return
     // A nonce from another chain's node could leave a gap that is never filled.
     await chain.assertReady()
     await sendUnsent(run)
+    isPrepared = true
   }
+  const anchors = anchoring && (await publishAnchors({ ...run, anchoring }, prepare))
+  const unlogged = anchors && { also: anchors.late }
+  const findDue = async () => (await store.findDue({ unlogged })).filter(({ slug }) => !run.skipped.has(slug))
+  let due = await findDue()
+  if (due.length > 0) await prepare()
   while (due.length > 0) {
     published += await publishGroup(run, selectGroup(due))
     due = await findDue()
   }
   if (run.skipped.size > 0) throw createRefusal(run)
-  return published
+  if (anchors?.failure !== undefined) throw anchors.failure
+  return { published, waitMs: anchors?.waitMs }
 }
 
 /** One failure isn't enough: a node may be busy or a minute behind. */
@@ -151,87 +146,4 @@ async function rejectProof(
 
 function createRefusal({ skipped }: Pick<PublishRun, 'skipped'>): ChainError {
   return new ChainError('call_reverted', { details: `without an error of the contract: ${skipped.size} proofs` })
-}
-
-async function claimAndSend(
-  { store, chain, clock, log, gasPerDay, outages }: PublishDeps,
-  { group, call, gas }: { group: readonly DueProof[]; call: Call; gas: bigint },
-): Promise<number> {
-  const { chainId, account, contract } = chain
-  const fees = await chain.getFees()
-  // The nonce after the newest block, not after the mempool: a transaction there that isn't in the database may publish the same proofs,
-  // and only one transaction per nonce is mined.
-  const chainNonce = await chain.getNonce('latest')
-  const ownNonce = await store.findNextNonce({ chainId, account })
-  // Rare: another sender used the account. Asks twice, because one wrong answer would leave a nonce gap and block all later transactions.
-  if (chainNonce > ownNonce && (await chain.getNonce('latest')) !== chainNonce) {
-    throw new ChainError('chain_unavailable', { details: 'two answers about the nonce differ' })
-  }
-  const nonce = Math.max(ownNonce, chainNonce)
-  // Checked after the nonce was chosen: a worker that claims gas from now on also takes the nonce.
-  if (gasPerDay !== undefined) {
-    const spent = await store.sumGas({ chainId, account, since: clock.now() - DAY_MS })
-    if (spent + gas > gasPerDay) throw new ChainError('gas_budget_spent', { details: `${spent} of ${gasPerDay} gas` })
-  }
-  const signed = await chain.sign({ nonce, ...call, gas, ...fees })
-  const transaction: PublicationTransaction = { ...signed, kind: 'publish', gas, ...fees }
-  const slugs = group.map(({ slug }) => slug)
-  const isClaimed = await store.claim({
-    chainId,
-    account,
-    nonce,
-    contract,
-    calldata: call.data,
-    slugs,
-    transaction,
-    now: clock.now(),
-  })
-  // Another worker has claimed the nonce or some of the proofs. The others are still due.
-  if (!isClaimed) return 0
-  outages.failingSince = undefined
-  throwIfUnpaid(await sendStored({ store, chain, clock, log }, transaction))
-  return group.length
-}
-
-/**
- * Sends stored transactions that no node has. If the account was empty, they must be sent before any further claim. Otherwise each run
- * would claim another nonce for a few proofs.
- */
-async function sendUnsent(deps: PublishDeps): Promise<void> {
-  const { store, chain } = deps
-  const { chainId, account } = chain
-  const unsent = await store.findUnsent({ chainId, account })
-  const nextNonce = unsent.length === 0 ? 0 : await chain.getNonce('latest')
-  for (const transaction of unsent) {
-    const outcome = await sendStored(deps, transaction)
-    // A used nonce doesn't block others, and some nodes check the balance before the nonce.
-    if (transaction.nonce >= nextNonce) throwIfUnpaid(outcome)
-    if (outcome !== 'sent' && outcome.code === 'chain_unavailable') return
-  }
-}
-
-function throwIfUnpaid(outcome: 'sent' | ChainError): void {
-  if (outcome !== 'sent' && outcome.code === 'insufficient_funds') throw outcome
-}
-
-/** Sends a stored transaction. Returns failures instead of throwing: the node may have the bytes, and sending them again is safe. */
-export async function sendStored(
-  { store, chain, clock, log }: Pick<PublishDeps, 'store' | 'chain' | 'clock' | 'log'>,
-  { hash, raw, kind }: SignedTransaction,
-): Promise<'sent' | ChainError> {
-  try {
-    await chain.send(raw)
-  } catch (error) {
-    if (!(error instanceof ChainError)) throw error
-    log.warn({ msg: 'Could not send a transaction', hash, name: kind, code: error.code, reason: error.details })
-    return error
-  }
-  await store.markSent({ hash, now: clock.now() })
-  log.info({ msg: 'Sent a transaction', hash, name: kind })
-  return 'sent'
-}
-
-/** Adds a fifth, rounded up, because the state may change before the call is mined. */
-export function withMargin(gas: bigint): bigint {
-  return (gas * 6n + 4n) / 5n
 }

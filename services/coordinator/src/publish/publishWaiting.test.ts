@@ -13,7 +13,7 @@ import {
 } from '../../test/publish/publishing.ts'
 import { ChainError } from './chain/chainError.ts'
 import type { Chain } from './chain/viemChain.ts'
-import { withMargin } from './publish.ts'
+import { withMargin } from './send.ts'
 
 const HOUR_MS = 3_600_000
 

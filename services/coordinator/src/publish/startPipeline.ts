@@ -20,6 +20,7 @@ type Pipeline = {
 
 const NO_METRICS: StageMetrics & BalanceMetrics & WebhookMetrics = {
   observeStage() {},
+  observeLogSize() {},
   observeBalance() {},
   observeWebhook() {},
 }

@@ -14,10 +14,14 @@ import { createObservations } from './confirmRun.ts'
 import { createDropper } from './dropReceipts.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { createPinStage, type PinOutcome, pinPolicy } from './pin.ts'
-import { createOutages, publishDue } from './publish.ts'
+import { publishDue } from './publish.ts'
+import { createOutages } from './send.ts'
 
-/** Metrics of the pipeline: the outcome of each attempt of a stage. */
-export type StageMetrics = { observeStage(stage: string, outcome: string, count?: number): void }
+/** Metrics of the pipeline: the outcome of each attempt of a stage, and the size of each log in its newest checkpoint. */
+export type StageMetrics = {
+  observeStage(stage: string, outcome: string, count?: number): void
+  observeLogSize(origin: string, state: 'published', size: number): void
+}
 
 export type WorkerDeps = {
   store: PipelineStore
@@ -28,6 +32,8 @@ export type WorkerDeps = {
   metrics: StageMetrics
   config: Pick<PipelineConfig, 'pinDeadlineMs' | 'publishDeadlineMs' | 'confirmIntervalMs'> & {
     confirmations: number
+    publishDelayMs?: PipelineConfig['publishDelayMs']
+    logWitness?: PipelineConfig['logWitness']
     gasPerDay?: PipelineConfig['gasPerDay']
     retentionMs?: PipelineConfig['retentionMs']
   }
@@ -51,6 +57,8 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const { store, pinner, chain, clock, log, metrics, config } = deps
   const { pinning, publications, jobs } = store
   const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs, gasPerDay, retentionMs } = config
+  const { logWitness: target, publishDelayMs: delayMs = 0 } = config
+  const observeAnchor = (origin: string, size: number) => metrics.observeLogSize(origin, 'published', size)
   const pinDeps = { store: pinning, pinner, clock }
   const pinStage = createPinStage({ ...pinDeps, random: Math.random, log, pinDeadlineMs })
   const pins = createGatherer<string, PinOutcome>({
@@ -69,6 +77,7 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     publishDeadlineMs,
     gasPerDay,
     outages: createOutages(),
+    anchoring: target && { anchors: store.anchors, pinner, target, delayMs, observeAnchor },
   }
   const dropper =
     retentionMs === undefined
@@ -121,7 +130,8 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   )
   await jobs.work(PUBLISH_QUEUE, ONE, () =>
     attempt('publish', async () => {
-      await publishDue(chainDeps)
+      const { waitMs } = await publishDue(chainDeps)
+      if (waitMs !== undefined) await store.enqueuePublish(waitMs / 1000)
       return ['ok']
     }),
   )

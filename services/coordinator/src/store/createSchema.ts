@@ -12,6 +12,7 @@ export async function createSchema(db: Kysely<unknown>): Promise<void> {
 const SIGNINGS_OF_PARTITION = 1_048_576
 
 const IMMUTABLE = [
+  'anchors',
   ...['wallets', 'collaterals', 'self_attestations', 'coordinator_blocks', 'batches', 'releases', 'verifications'],
   ...['signing_lookups', 'signings', 'logs', 'log_ended', 'log_nodes', 'log_notes'],
 ]
@@ -380,6 +381,17 @@ const statements = [
     sent_at timestamptz
   )`,
   `create index publication_transactions_of on publication_transactions (publication_id)`,
+
+  // The checkpoint of a publication in LogWitness. id: the log in the contract. block: SHA-256 of the anchor block, which lists the
+  // receipts of this publication.
+  `create table anchors (
+    publication_id bigint primary key references publications,
+    log_id integer not null references logs,
+    id bytea not null check (length(id) = 32),
+    size bigint not null check (size > 0),
+    block bytea not null check (length(block) = 32)
+  )`,
+  `create index anchors_of on anchors (log_id, size)`,
 
   // The parts of a proof that change. receipt_dropped: the size of the receipt's row, set when the bytes of a final proof are deleted.
   `create table proofs (

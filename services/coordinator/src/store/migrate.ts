@@ -9,7 +9,7 @@ import { LOCK_NOT_AVAILABLE, toErrorCode } from './databaseError.ts'
  * schema are refused. After that a migration never changes: every change is a new one.
  */
 const migrations: Readonly<Record<string, Migration>> = {
-  '2026-11-19-states': { up: createSchema },
+  '2026-11-20-anchors': { up: createSchema },
 }
 
 /** The migrations of a database by name: applied, pending, and unknown to this program. */

@@ -1,11 +1,13 @@
 import { type Kysely, sql } from 'kysely'
+import { createAnchorStore } from './anchors.ts'
 import { createSharedRecords } from './batches.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { bind, guard } from './databaseError.ts'
 import { createSampleClaims } from './entropySamples.ts'
-import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
+import { CONFIRM_QUEUE, type Jobs, openJobs, PUBLISH_QUEUE } from './jobs.ts'
 import { consumeLogin, createLogin } from './logins.ts'
 import { createLogStore } from './logs.ts'
+import { createNodeReader } from './logTiles.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore } from './pinning.ts'
 import { countOpenProofs, findProof, findProofStates, listTransactions } from './proofs.ts'
@@ -54,7 +56,8 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
       findSigned,
       findSignedAt,
     }),
-    ...bind(db, { findProof, findProofStates, listTransactions, ping }),
+    ...bind(db, { findProofStates, listTransactions, ping }),
+    ...bind({ db, fetchNodes: createNodeReader(db) }, { findProof }),
     ...bind({ db, jobs }, { createVault }),
     ...bind({ db, jobs, sharedRecords: createSharedRecords(db) }, { insertSignings }),
     claimSamples: guard(createSampleClaims(db)),
@@ -86,13 +89,14 @@ function createPipelineStore({
   return {
     pinning: createPinningStore({ db, jobs, publishDelayMs }),
     publications: createPublicationStore({ db, jobs }),
+    anchors: createAnchorStore({ db }),
     webhooks: createWebhookStore(db),
     webhookEvents: createWebhookEvents(db),
     retention: createRetentionStore(db),
     jobs: jobs as Pick<Jobs, 'work' | 'stop'>,
     countConnections,
     ...bind(db, { countOpenProofs, countWebhooks }),
-    ...bind({ db, jobs }, { enqueueMissing, enqueueConfirm }),
+    ...bind({ db, jobs }, { enqueueMissing, enqueueConfirm, enqueuePublish }),
   }
 }
 
@@ -101,6 +105,11 @@ export type PipelineStore = ReturnType<typeof createPipelineStore>
 /** Schedules another check of publications. */
 async function enqueueConfirm({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }, startAfter: number): Promise<void> {
   await db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }]))
+}
+
+/** Schedules another run that publishes. */
+async function enqueuePublish({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }, startAfter: number): Promise<void> {
+  await db.transaction().execute((transaction) => jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {}, startAfter }]))
 }
 
 /** Opens the database with its schema and job queue. Closing `store` closes everything. */

@@ -11,6 +11,7 @@ import {
   type TestStore,
 } from '../../test/store/store.ts'
 import { findPins } from './findPins.ts'
+import { createNodeReader } from './logTiles.ts'
 import { findProof } from './proofs.ts'
 import { findSigned } from './signings.ts'
 import type { Wallet } from './wallets.ts'
@@ -95,7 +96,7 @@ describe('partitions of signings', () => {
     await skipTo(3)
     await create()
     const { plans, db } = explain(subject.database.db)
-    await findProof(db, 'AAAAAAAAAAAAAAAAAAAAAA')
+    await findProof({ db: db, fetchNodes: createNodeReader(db) }, 'AAAAAAAAAAAAAAAAAAAAAA')
     await findSigned(db, [{ walletId: wallet.id, digest: `0x${'00'.repeat(32)}` }])
     await findPins(db, ['AAAAAAAAAAAAAAAAAAAAAA'])
     for (const plan of plans) {

@@ -13,6 +13,7 @@ import {
   startTestStore,
   type TestStore,
 } from '../../test/store/store.ts'
+import { createNodeReader } from './logTiles.ts'
 import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import type { Wallet } from './wallets.ts'
 
@@ -142,7 +143,7 @@ describe('proofs', () => {
     await listTransactions(db, { userId: wallet.userId, limit: 20, before: undefined })
     await listTransactions(db, { userId: wallet.userId, limit: 20, before: '5' })
     await findProofStates(db, [signing?.slug ?? '', 'AAAAAAAAAAAAAAAAAAAAAA'])
-    await findProof(db, signing?.slug ?? '')
+    await findProof({ db: db, fetchNodes: createNodeReader(db) }, signing?.slug ?? '')
     expect(plans.length).toBe(4)
     for (const plan of plans.slice(0, 2)) {
       expect(plan).toMatch(/using wallets_addresses/)

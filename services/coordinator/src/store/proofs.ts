@@ -1,5 +1,6 @@
 import {
   type Hex,
+  type ProofAnchor,
   type ProofStatus,
   type SignatureKind,
   type SignedSummary,
@@ -8,6 +9,8 @@ import {
   toSignedSummary,
 } from '@countersign/protocol'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type AnchorRow, readProofAnchor } from './anchors.ts'
+import type { FetchNodes } from './logTiles.ts'
 import { PREPARED } from './openDatabase.ts'
 import { type KnownColumns, unpackFacts, unpackReceipt } from './signings.ts'
 import type { Tables } from './tables.ts'
@@ -24,6 +27,8 @@ export type Proof = {
   ipfsCid: string | null
   onchainTxHash: Hex | null
   onchainBlockNumber: number | null
+  /** Present if a checkpoint published it. */
+  anchor?: ProofAnchor | undefined
   kmsQuoteVerified: boolean
   /** Canonical JSON. */
   receipt: Uint8Array | null
@@ -65,36 +70,48 @@ type ProofRow = StateRow &
 /** A complete proof is in the block of its publication. */
 const ONCHAIN = sql.raw('b.tx_hash as onchain_tx_hash, b.block_number::text as onchain_block_number')
 const PUBLICATION = sql.raw(`left join lateral (
-      select status, tx_hash, block_number from publications where id = a.publication_id and a.status = 'complete' offset 0
+      select status, tx_hash, block_number, chain_id, contract from publications where id = a.publication_id and a.status = 'complete' offset 0
     ) as b on true`)
 
 /** Prepared, because planning takes eight times as long as running; and with an optimization fence, to keep the plan. */
-export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
-  const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
+export async function findProof(
+  { db, fetchNodes }: { db: Kysely<Tables>; fetchNodes: FetchNodes },
+  slug: string,
+): Promise<Proof | undefined> {
+  const { rows } = await sql<ProofRow & AnchorRow>`${sql.raw(PREPARED)}
     select a.slug, a.status, a.ipfs_cid, a.created_at, ${ONCHAIN}, r.bytes as receipt, a.receipt_dropped, p.kind, p.tx_hash,
-      p.chain_id, p.digest, p.signature, p.facts, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
+      p.chain_id, p.digest, p.signature, p.facts, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final,
+      n.id as anchor_id, n.size::text as anchor_size, n.hash as anchor_log, p.log_index::text,
+      b.chain_id::text as onchain_chain_id, b.contract as onchain_contract
     from signing_lookups as l
     join lateral (select * from proofs where signing_id = l.signing_id offset 0) as a on true
     join lateral (
-      select wallet_id, verification_id, kind, tx_hash, chain_id, digest, signature, facts from signings where id = l.signing_id offset 0
+      select wallet_id, verification_id, kind, tx_hash, chain_id, digest, signature, facts, log_index from signings where id = l.signing_id offset 0
     ) as p on true
     join lateral (select address from wallets where id = p.wallet_id offset 0) as w on true
     join lateral (select quote_verified from verifications where id = p.verification_id offset 0) as v on true
     ${PUBLICATION}
+    left join lateral (
+      select n.id, n.size, g.hash from anchors as n join logs as g on g.id = n.log_id
+      where n.publication_id = a.publication_id and a.status = 'complete' offset 0
+    ) as n on true
     left join lateral (select bytes from receipts where signing_id = l.signing_id offset 0) as r on true
     where l.slug = ${slug}`.execute(db)
   const row = rows[0]
-  return (
-    row && {
-      ...toPublic(row),
-      ...toSigned(row),
-      kmsQuoteVerified: row.quote_verified,
-      // The bytes are stored before the pin; by specification §2 they are shown after it.
-      receipt: row.ipfs_cid === null || row.receipt === null ? null : unpackReceipt(row.receipt, row),
-      ...(row.receipt_dropped === null ? {} : { isDropped: true }),
-      isFinal: row.is_final,
-    }
-  )
+  if (row === undefined) return undefined
+  const shown = toPublic(row)
+  const { onchainTxHash: txHash, onchainBlockNumber: blockNumber } = shown
+  const anchor = await readProofAnchor(fetchNodes, row, { txHash, blockNumber })
+  return {
+    ...shown,
+    ...toSigned(row),
+    ...(anchor && { anchor }),
+    kmsQuoteVerified: row.quote_verified,
+    // The bytes are stored before the pin; by specification §2 they are shown after it.
+    receipt: row.ipfs_cid === null || row.receipt === null ? null : unpackReceipt(row.receipt, row),
+    ...(row.receipt_dropped === null ? {} : { isDropped: true }),
+    isFinal: row.is_final,
+  }
 }
 
 export async function findProofStates(db: Kysely<Tables>, slugs: readonly string[]): Promise<ProofState[]> {

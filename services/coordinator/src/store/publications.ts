@@ -1,9 +1,10 @@
 import { type AttestationPublished, type Hex, toPrefixedHex } from '@countersign/protocol'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { insertAnchor, type PublishedAnchor } from './anchors.ts'
 import { bind } from './databaseError.ts'
 import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
-import { bySlug, idsOf, isOpen, toBytes } from './values.ts'
+import { bySlug, idsOf, isOpen, toBytes, toPublished } from './values.ts'
 
 /** Why a proof is `onchain_failed`, stored in `proofs.failure`. */
 type PublishFailure =
@@ -50,6 +51,8 @@ export type OpenPublication = {
   nonce: number
   contract: Hex
   calldata: Hex
+  /** Undefined if it publishes events. */
+  anchor: PublishedAnchor | undefined
   /** The block, once confirmed. */
   mined: MinedAt | undefined
   createdAt: number
@@ -80,14 +83,23 @@ export function createPublicationStore(deps: Deps) {
 
 export type PublicationStore = ReturnType<typeof createPublicationStore>
 
-/** Up to 200 pinned proofs without a publication, in the order of pinning. */
-async function findDue(db: Kysely<Tables>): Promise<DueProof[]> {
+/**
+ * Up to 200 pinned proofs without a publication, in the order of pinning. `unlogged`: only those without a log entry, and those with these
+ * slugs.
+ */
+async function findDue(
+  db: Kysely<Tables>,
+  { unlogged }: { unlogged?: { also: readonly string[] } | undefined } = {},
+): Promise<DueProof[]> {
   const rows = await db
     .selectFrom('proofs as a')
     .innerJoin('signings as p', 'p.id', 'a.signing_id')
     .innerJoin('wallets as w', 'w.id', 'p.wallet_id')
     .where('a.status', '=', 'pending_onchain')
     .where('a.publication_id', 'is', null)
+    .$if(unlogged !== undefined, (query) =>
+      query.where(sql<boolean>`(p.log_index is null or a.signing_id = any(${idsOf(unlogged?.also ?? [])}))`),
+    )
     .orderBy('a.pinned_at')
     .orderBy('a.signing_id')
     .limit(MAX_DUE)
@@ -139,11 +151,13 @@ async function claim(
     chainId: number
     /** Empty for a transaction that only fills a gap in the nonces. */
     slugs: readonly string[]
+    /** The checkpoint, and the size on the chain that it continues. */
+    anchor?: { published: PublishedAnchor; head: number } | undefined
     transaction: PublicationTransaction
     now: number
   },
 ): Promise<boolean> {
-  const { chainId, account, nonce, contract, calldata, slugs, transaction: signed, now } = parameters
+  const { chainId, account, nonce, contract, calldata, slugs, anchor, transaction: signed, now } = parameters
   try {
     await db.transaction().execute(async (transaction) => {
       const publication = await transaction
@@ -170,6 +184,11 @@ async function claim(
         update proofs as a set publication_id = ${Number(publication.id)}::bigint from wanted
         where a.signing_id = wanted.signing_id`.execute(transaction)
       if (Number(numAffectedRows) !== slugs.length) throw new NotClaimedError()
+      if (anchor !== undefined) {
+        const { published, head } = anchor
+        const inserted = { publicationId: Number(publication.id), anchor: published, head }
+        if (!(await insertAnchor(transaction, inserted))) throw new NotClaimedError()
+      }
       await transaction
         .insertInto('publication_transactions')
         .values({ ...toTransactionRow(signed), publication_id: Number(publication.id), created_at: new Date(now) })
@@ -217,12 +236,14 @@ async function failOverdue(
 /** Pending and confirmed publications, by nonce. */
 async function findOpen(db: Kysely<Tables>, chainId: number): Promise<OpenPublication[]> {
   const rows = await db
-    .selectFrom('publications')
-    .where('status', 'in', ['pending', 'confirmed'])
-    .where('chain_id', '=', chainId)
-    .orderBy('nonce')
-    .orderBy('id')
-    .selectAll()
+    .selectFrom('publications as p')
+    .leftJoin('anchors as a', 'a.publication_id', 'p.id')
+    .where('p.status', 'in', ['pending', 'confirmed'])
+    .where('p.chain_id', '=', chainId)
+    .orderBy('p.nonce')
+    .orderBy('p.id')
+    .selectAll('p')
+    .select(['a.log_id', 'a.id as anchor_id', 'a.size', 'a.block'])
     .execute()
   const ids = rows.map(({ id }) => Number(id))
   const { rows: transactions } = await sql<TransactionRow>`
@@ -237,6 +258,7 @@ async function findOpen(db: Kysely<Tables>, chainId: number): Promise<OpenPublic
     nonce: Number(row.nonce),
     contract: toPrefixedHex(row.contract),
     calldata: toPrefixedHex(row.calldata),
+    anchor: toAnchor(row),
     mined:
       row.tx_hash === null || row.block_number === null
         ? undefined
@@ -244,6 +266,15 @@ async function findOpen(db: Kysely<Tables>, chainId: number): Promise<OpenPublic
     createdAt: row.created_at.getTime(),
     transactions: (byPublication.get(String(row.id)) ?? []).map(toStored),
   }))
+}
+
+type AnchorColumns = { [Name in 'log_id' | 'size']: number | string | bigint | null } & {
+  [Name in 'anchor_id' | 'block']: Uint8Array | null
+}
+
+function toAnchor({ log_id: logId, anchor_id: id, size, block }: AnchorColumns): PublishedAnchor | undefined {
+  if (logId === null || id === null || block === null) return undefined
+  return { logId: Number(logId), id: toPrefixedHex(id), size: Number(size), block: toPrefixedHex(block) }
 }
 
 function toStored(row: TransactionRow): StoredTransaction {
@@ -271,12 +302,6 @@ async function findProofs(db: Kysely<Tables>, id: number): Promise<AttestationPu
     .select(['w.address', 'p.tx_hash', 'a.ipfs_cid'])
     .execute()
   return rows.map(toPublished)
-}
-
-function toPublished(row: { address: Uint8Array; tx_hash: Uint8Array; ipfs_cid: string | null }): AttestationPublished {
-  // The database guarantees a CID for every pinned proof.
-  if (row.ipfs_cid === null) throw new Error('a pinned proof has no CID')
-  return { wallet: toPrefixedHex(row.address), txHash: toPrefixedHex(row.tx_hash), ipfsCid: row.ipfs_cid }
 }
 
 /** The newest transaction of each pending publication that no node has accepted, by nonce. */
@@ -362,10 +387,14 @@ function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<boolean> {
 
 /**
  * pending → reverted. Several proofs become due again, in halves; a single one → `onchain_failed`. `isRefused`: the account may not publish,
- * which isn't the proof's fault, so a single proof becomes due again too.
+ * which isn't the proof's fault, so a single proof becomes due again too. `isWhole`: no proof is at fault, so all become due again together.
  */
-function revert({ db, jobs }: Deps, { id, isRefused = false, ...mined }: Mined & { isRefused?: boolean }) {
+function revert(
+  { db, jobs }: Deps,
+  { id, isRefused = false, isWhole = false, ...mined }: Mined & { isRefused?: boolean; isWhole?: boolean },
+) {
   return changeStatus(db, { id, from: 'pending', to: 'reverted', ...mined }, async (transaction) => {
+    if (isWhole) return release({ transaction, jobs }, { id })
     const { count } = await transaction
       .selectFrom('proofs')
       .where('publication_id', '=', id)

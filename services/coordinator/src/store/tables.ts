@@ -162,6 +162,7 @@ export type Tables = {
     block_number: BigInteger | null
     created_at: Date
   }
+  anchors: { publication_id: BigInteger; log_id: number; id: Bytes; size: BigInteger; block: Bytes }
   publication_transactions: {
     tx_hash: Bytes
     publication_id: BigInteger

@@ -1,3 +1,4 @@
+import { type AttestationPublished, toPrefixedHex } from '@countersign/protocol'
 import { type RawBuilder, sql } from 'kysely'
 
 /** Converts hex, with or without `0x`, for a column of bytes. The database checks the length. */
@@ -49,4 +50,15 @@ export function toList(
 ): RawBuilder<unknown> {
   const array = sql.raw(`${type}[]`)
   return sql`(select ${[...values]}::${array})::${array}`
+}
+
+/** The values of an event, or of a receipt in an anchor. */
+export function toPublished(row: {
+  address: Uint8Array
+  tx_hash: Uint8Array
+  ipfs_cid: string | null
+}): AttestationPublished {
+  // The database guarantees a CID for every pinned proof.
+  if (row.ipfs_cid === null) throw new Error('a pinned proof has no CID')
+  return { wallet: toPrefixedHex(row.address), txHash: toPrefixedHex(row.tx_hash), ipfsCid: row.ipfs_cid }
 }

@@ -8,7 +8,8 @@ import { ChainError } from '../../src/publish/chain/chainError.ts'
 import { type Chain, type CreateViemChainParameters, createViemChain } from '../../src/publish/chain/viemChain.ts'
 import { confirmPublications } from '../../src/publish/confirm.ts'
 import { type ConfirmDeps, createObservations, MIN_OBSERVED_MS } from '../../src/publish/confirmRun.ts'
-import { createOutages, publishDue } from '../../src/publish/publish.ts'
+import { publishDue } from '../../src/publish/publish.ts'
+import { createOutages } from '../../src/publish/send.ts'
 import { createPublicationStore, type PublicationStore } from '../../src/store/publications.ts'
 import type { Wallet } from '../../src/store/wallets.ts'
 import { pinRows } from '../store/rows.ts'
@@ -77,7 +78,9 @@ export async function createScene(
   { confirmations = 6, ...chainOptions }: StartFakeChainParameters & { confirmations?: number } = {},
 ) {
   const { db } = subject.database
-  await sql`truncate proofs, receipts, signings, signing_lookups, publication_transactions, publications`.execute(db)
+  await sql`truncate proofs, receipts, signings, signing_lookups, anchors, publication_transactions, publications`.execute(
+    db,
+  )
   await sql`delete from pgboss.job`.execute(db)
   let now = NOW
   const clock = { now: () => now }

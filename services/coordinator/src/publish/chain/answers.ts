@@ -1,9 +1,13 @@
 import {
   type AttestationPublished,
   attestationPublishedTopic,
+  type CheckpointEvent,
+  checkpointTopic,
+  type EventLog,
   type Hex,
   isPlainObject,
   parseAttestationPublished,
+  parseCheckpointEvent,
 } from '@countersign/protocol'
 import { ChainError } from './chainError.ts'
 
@@ -16,6 +20,7 @@ export type ChainReceipt = {
   gasUsed: bigint
   /** Events of our contract only, in order. */
   events: AttestationPublished[]
+  checkpoints: CheckpointEvent[]
 }
 
 /** The largest exact JavaScript number, larger than any count on a chain. */
@@ -79,8 +84,10 @@ export function parseReceipt(value: unknown, expected: { hash: Hex; contract: He
   if (!Array.isArray(receipt.logs)) throw malformed('receipt.logs is not a list')
   const status = parseNumber('receipt.status', receipt.status)
   if (status > 1) throw malformed('receipt.status is neither 0 nor 1')
-  const events = receipt.logs.flatMap((log) => parseEvent(log, { ...expected, blockHash }))
-  if (status === 0 && events.length > 0) throw malformed('a reverted receipt has events')
+  const inBlock = { ...expected, blockHash }
+  const events = receipt.logs.flatMap((log) => parseEvent(log, published, inBlock))
+  const checkpoints = receipt.logs.flatMap((log) => parseEvent(log, anchored, inBlock))
+  if (status === 0 && events.length + checkpoints.length > 0) throw malformed('a reverted receipt has events')
   return {
     hash: expected.hash,
     isSuccess: status === 1,
@@ -88,27 +95,40 @@ export function parseReceipt(value: unknown, expected: { hash: Hex; contract: He
     blockHash,
     gasUsed: parseQuantity('receipt.gasUsed', receipt.gasUsed, MAX_NUMBER),
     events,
+    checkpoints,
   }
 }
 
-/** Parses the events of our contract, from any transaction. */
-export function parseEvents(value: unknown, contract: Hex): AttestationPublished[] {
+/** A kind of event: its first topic and its parser. */
+export type EventKind<Event> = { topic: Hex; parse(log: EventLog): Event }
+export const published: EventKind<AttestationPublished> = {
+  topic: attestationPublishedTopic,
+  parse: parseAttestationPublished,
+}
+export const anchored: EventKind<CheckpointEvent> = { topic: checkpointTopic, parse: parseCheckpointEvent }
+
+/** Parses the events of a contract, from any transaction. */
+export function parseEvents<Event>(value: unknown, kind: EventKind<Event>, contract: Hex): Event[] {
   if (!Array.isArray(value)) throw malformed('the logs are not a list')
-  return value.flatMap((log) => parseEvent(log, { contract }))
+  return value.flatMap((log) => parseEvent(log, kind, { contract }))
 }
 
 /** Returns one event, or none for other contracts and other events. If a transaction is expected, rejects events of another one. */
-function parseEvent(value: unknown, expected: { contract: Hex; hash?: Hex; blockHash?: Hex }): AttestationPublished[] {
+function parseEvent<Event>(
+  value: unknown,
+  { topic, parse }: EventKind<Event>,
+  expected: { contract: Hex; hash?: Hex; blockHash?: Hex },
+): Event[] {
   const { address, topics, data, removed, transactionHash, blockHash } = parseObject('log', value)
   if (typeof address !== 'string' || address.toLowerCase() !== expected.contract) return []
   if (removed === true) return []
-  if (!Array.isArray(topics) || String(topics[0]).toLowerCase() !== attestationPublishedTopic) return []
+  if (!Array.isArray(topics) || String(topics[0]).toLowerCase() !== topic) return []
   const hashes = [parseHash('log.transactionHash', transactionHash), parseHash('log.blockHash', blockHash)]
   if (hashes[0] !== (expected.hash ?? hashes[0]) || hashes[1] !== (expected.blockHash ?? hashes[1])) {
     throw malformed('the log is of another transaction')
   }
   try {
-    return [parseAttestationPublished({ topics, data: data as string })]
+    return [parse({ topics, data: data as string })]
   } catch {
     throw malformed('the event is not one of the contract’s')
   }

@@ -8,6 +8,10 @@ export type ChainErrorCode =
   | 'chain_mismatch'
   /** Fix the configuration: no ServiceAttestations contract at that address. */
   | 'contract_missing'
+  /** Register the log, or have its owner rotate the publisher: this account may not publish its checkpoints. */
+  | 'log_not_registered'
+  /** Distrust the chain or the database: the contract has a checkpoint that isn't of our log. No more are published. */
+  | 'anchor_conflict'
   /** Fix the configuration, or have the owner rotate the publisher. */
   | 'publisher_not_allowed'
   /** Split the batch or fail the proof: the contract rejects the call with the error in `details`. Without one, only the node says so: retry. */
@@ -36,7 +40,9 @@ export class ChainError extends ServiceError<ChainErrorCode> {
 const messages: Record<ChainErrorCode, string> = {
   chain_unavailable: 'the chain’s RPC gave no usable answer',
   chain_mismatch: 'the RPC serves another chain',
-  contract_missing: 'no ServiceAttestations contract at that address',
+  contract_missing: 'no such contract at that address',
+  log_not_registered: 'this account may not publish checkpoints of the log',
+  anchor_conflict: 'the chain has a checkpoint of another log',
   publisher_not_allowed: 'this account is not the contract’s publisher',
   call_reverted: 'the contract rejects the call',
   nonce_too_low: 'the nonce has been used',

@@ -1,7 +1,13 @@
-import { type AttestationPublished, type Hex, serviceAttestationsAbi } from '@countersign/protocol'
+import {
+  type AttestationPublished,
+  type Hex,
+  logWitnessAbi,
+  serviceAttestationsAbi,
+  toPrefixedHex,
+} from '@countersign/protocol'
 import { encodeFunctionData, parseAbi } from 'viem/utils'
 
-/** The publisher's part of ServiceAttestations, with all errors of the contract. */
+/** The publisher's part of ServiceAttestations, with all errors of both contracts. */
 export const publisherAbi = parseAbi([
   'function publisher() view returns (address)',
   'error NotPublisher(address caller)',
@@ -15,6 +21,9 @@ export const publisherAbi = parseAbi([
   'error OversizedCid(uint256 index, uint256 length)',
   'error EmptyBatch()',
   'error OversizedBatch(uint256 length)',
+  'error AlreadyRegistered(bytes32 id)',
+  'error InvalidSize(uint64 head)',
+  'error Inconsistent()',
 ])
 
 /** Encodes the calldata for proofs in order: `publish` for one, `publishBatch` for more. */
@@ -25,4 +34,17 @@ export function encodePublish(proofs: readonly AttestationPublished[]): Hex {
   return others.length === 0
     ? encodeFunctionData({ abi: serviceAttestationsAbi, functionName: 'publish', args: [wallet, txHash, ipfsCid] })
     : encodeFunctionData({ abi: serviceAttestationsAbi, functionName: 'publishBatch', args: [proofs] })
+}
+
+/** Encodes the calldata of a checkpoint. */
+export function encodeAdvance(parameters: {
+  id: Hex
+  size: number
+  root: Uint8Array
+  block: Hex
+  consistency: readonly Uint8Array[]
+}): Hex {
+  const { id, size, root, block, consistency } = parameters
+  const args = [id, BigInt(size), toPrefixedHex(root), block, consistency.map(toPrefixedHex)] as const
+  return encodeFunctionData({ abi: logWitnessAbi, functionName: 'advance', args })
 }

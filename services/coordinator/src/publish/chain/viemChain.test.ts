@@ -653,6 +653,7 @@ describe('against a node that answers anything', () => {
       blockHash,
       gasUsed: 21_000n,
       events: [{ wallet, txHash, ipfsCid }],
+      checkpoints: [],
     }
     expect(await getReceipt(receipt)).toEqual(expected)
     const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`

@@ -1,17 +1,23 @@
 import {
   type AttestationPublished,
   attestationPublishedTopic,
+  type CheckpointEvent,
+  checkpointTopic,
   type Hex,
   isBodyTooLarge,
   isPlainObject,
+  logWitnessAbi,
   readBounded,
+  toSizeTopic,
 } from '@countersign/protocol'
 import { readCauseCode } from '@countersign/service'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, keccak256 } from 'viem/utils'
 import {
+  anchored,
   type Block,
   type ChainReceipt,
+  type EventKind,
   parseBlock,
   parseBlockTime,
   parseEvents,
@@ -20,6 +26,7 @@ import {
   parseObject,
   parseQuantity,
   parseReceipt,
+  published,
 } from './answers.ts'
 import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contract.ts'
@@ -57,8 +64,12 @@ export type Chain = {
   sign(transaction: UnsignedTransaction): Promise<SignedTransaction>
   /** Sends stored bytes. A transaction that the node knows or has mined counts as sent. */
   send(raw: Hex): Promise<void>
-  /** `undefined` if the node knows no canonical block with the transaction. Nodes may lag. */
-  getReceipt(hash: Hex): Promise<ChainReceipt | undefined>
+  /** `undefined` if the node knows no canonical block with the transaction. Nodes may lag. Default: events of `contract`. */
+  getReceipt(hash: Hex, contract?: Hex): Promise<ChainReceipt | undefined>
+  /** The newest checkpoint of a log in LogWitness, and its publisher. Throws `contract_missing` for another contract. */
+  readLog(log: { contract: Hex; id: Hex }): Promise<{ size: number; root: string; publisher: Hex }>
+  /** Finds checkpoints of this size since that time. */
+  findCheckpoints(parameters: { contract: Hex; id: Hex; size: number; sinceMs: number }): Promise<CheckpointEvent[]>
   /** `finalized` is `undefined` if the chain has never reported it. */
   getHead(): Promise<{ number: number; finalized: number | undefined }>
   /** The hash of the canonical block, if it exists. */
@@ -186,6 +197,33 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     })
   }
 
+  /** Reads all matching events since that time, in windows that the node accepts. */
+  async function searchLogs<Event>(
+    kind: EventKind<Event>,
+    { address, topics, sinceMs }: { address: Hex; topics: readonly unknown[]; sinceMs: number },
+  ): Promise<Event[]> {
+    const { number: newest } = await getLatestBlock()
+    const found: Event[] = []
+    const endsAt = performance.now() + searchMs
+    let from = await findLast(newest, (number) => isOlder(number, sinceMs))
+    let window = LOG_WINDOW
+    while (from <= newest) {
+      // A node that lies about times or heights could make the search endless.
+      if (performance.now() >= endsAt) throw unavailable('eth_getLogs', 'the search took too long')
+      const to = Math.min(from + window - 1, newest)
+      const filter = { address, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
+      const answer = await call('eth_getLogs', [filter])
+      if ('error' in answer) {
+        if (window === 1) throw unavailable('eth_getLogs', describe(answer.error))
+        window = Math.floor(window / 2)
+        continue
+      }
+      found.push(...parseAnswer('eth_getLogs', answer.result, (result) => parseEvents(result, kind, address)))
+      from = to + 1
+    }
+    return found
+  }
+
   return {
     chainId,
     account,
@@ -265,9 +303,25 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       throw toChainError(method, verdict, answer.error)
     },
 
-    getReceipt(text) {
+    getReceipt(text, of = contract) {
       const hash = text.toLowerCase() as Hex
-      return read('eth_getTransactionReceipt', [hash], (result) => parseReceipt(result, { hash, contract }))
+      return read('eth_getTransactionReceipt', [hash], (result) => parseReceipt(result, { hash, contract: of }))
+    },
+
+    async readLog({ contract: to, id }) {
+      const ask = async (functionName: 'head' | 'publisher', words: number) => {
+        const data = encodeFunctionData({ abi: logWitnessAbi, functionName, args: [id] })
+        const word = await read('eth_call', [{ to, data }, 'latest'], parseBytes)
+        if (word.length === 2 + 64 * words) return word.slice(2)
+        throw new ChainError('contract_missing', { details: `no LogWitness at ${to}` })
+      }
+      const [head, publisher] = [await ask('head', 2), await ask('publisher', 1)]
+      const size = parseAnswer('eth_call', `0x${head.slice(0, 64)}`, (value) => parseNumber('size', value))
+      return { size, root: head.slice(64), publisher: `0x${publisher.slice(24)}` }
+    },
+
+    findCheckpoints({ contract: address, id, size, sinceMs }) {
+      return searchLogs(anchored, { address, topics: [checkpointTopic, id, toSizeTopic(size)], sinceMs })
     },
 
     async getHead() {
@@ -291,28 +345,9 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       const wallets = [...new Set(proofs.map(({ wallet }) => toWord(wallet)))]
       const topics = [attestationPublishedTopic, wallets, proofs.map(({ txHash }) => txHash)]
       const wanted = new Set(proofs.map(toKey))
-      const { number: newest } = await getLatestBlock()
-      const found: AttestationPublished[] = []
-      const endsAt = performance.now() + searchMs
-      let from = await findLast(newest, (number) => isOlder(number, sinceMs))
-      let window = LOG_WINDOW
-      while (from <= newest) {
-        // A node that lies about times or heights could make the search endless.
-        if (performance.now() >= endsAt) throw unavailable('eth_getLogs', 'the search took too long')
-        const to = Math.min(from + window - 1, newest)
-        const filter = { address: contract, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
-        const answer = await call('eth_getLogs', [filter])
-        if ('error' in answer) {
-          if (window === 1) throw unavailable('eth_getLogs', describe(answer.error))
-          window = Math.floor(window / 2)
-          continue
-        }
-        const events = parseAnswer('eth_getLogs', answer.result, (result) => parseEvents(result, contract))
-        // A filter with two lists also matches one wallet with another wallet's transaction.
-        found.push(...events.filter((event) => wanted.has(toKey(event))))
-        from = to + 1
-      }
-      return found
+      const events = await searchLogs(published, { address: contract, topics, sinceMs })
+      // A filter with two lists also matches one wallet with another wallet's transaction.
+      return events.filter((event) => wanted.has(toKey(event)))
     },
   }
 }
