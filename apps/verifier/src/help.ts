@@ -12,15 +12,15 @@ RECEIPT is one of
   a slug               22 characters, with --api
   a CID                bafkrei… or ipfs://bafkrei…, with --ipfs or --api
   a gateway’s link     https://gateway.example/ipfs/bafkrei…, or https://bafkrei….ipfs.gateway.example
-  a transaction hash   0x…, with --rpc and --contract
+  a transaction hash   0x…, with --rpc, and --contract or --manifest
   a file               receipt.json, with its blocks in the same folder (or collateral in --collateral),
                        or receipt.car, which includes them
 
 Sources
   --api URL                       the service, for slugs (a proof link already names it)
   --ipfs URL                      an IPFS gateway, or https://*.ipfs.gateway.example; repeat for more
-  --rpc URL                       a node of the chain that has the events
-  --contract ADDRESS              the ServiceAttestations contract on that chain
+  --rpc URL                       a node of the chain that has the events, or the checkpoints of the log
+  --contract ADDRESS              the ServiceAttestations contract with the events on that chain
   --collateral FILE               Intel's data about the platform; repeat for more
   --revocations FILE              AMD's revocation list for the coordinator's product, DER, valid now or at --at
   --opening FILE                  the opening of an off-chain signature (content, signature or both) or of the owner of
@@ -44,11 +44,12 @@ Anchors (hex; each can be repeated)
   --entropy-key HEX               key of the entropy source, 32 bytes, or 96 for a public beacon
   --witness KEY                   a required log witness: NAME+ID+KEY as it publishes it, or 32 bytes
   --quorum N                      how many witnesses must cosign, more than half; requires --witness
-  --manifest FILE                 all of these in one file, with events, firmware levels and contracts
+  --manifest FILE                 all of these in one file, with runtime events, firmware levels, contracts, and the ids
+                                  of the logs whose checkpoints on the chain count
   --tcb-status NAME               accept this Intel status besides UpToDate
   --allow-mock                    accept simulated evidence (development only)
-  --maximum-event-delay SECONDS   maximum time from signing to event (default 259200, 72 hours)
-  --allow-missing-event           accept a receipt without an event (for a new receipt; requires --rpc)
+  --maximum-event-delay SECONDS   maximum time from signing to publication (default 259200, 72 hours)
+  --allow-missing-event           accept a receipt without an event or checkpoint (for a new one; requires --rpc)
 
 Source code (for enclaves on dstack)
   --source                        follow the links from the receipt to the commit of the enclave's code, and list
@@ -83,8 +84,9 @@ Exit codes
   3  nothing failed, but the evidence is simulated
   4  bad input: wrong options, an unreadable file, or an invalid receipt or collateral
   5  something could not be fetched, or evidence is missing
-  6  everything else passed, but the event came too long after the stated signing time
-  7  everything else passed, but no event was found: no --rpc, or not published yet (--allow-missing-event)
+  6  everything else passed, but the receipt was published too long after the stated signing time
+  7  everything else passed, but no event or checkpoint was found: no --rpc, or not published yet
+     (--allow-missing-event)
   8  the service has no proof with this slug
 
 This program is not on npm yet. A package of the same name on npm is not ours.

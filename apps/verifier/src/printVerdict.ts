@@ -6,7 +6,7 @@ import {
   isTerminalProofStatus,
   toHex,
 } from '@countersign/protocol'
-import { type AnyReceipt, ATTESTATION_V2, anchorSteps, type ReceiptView, type StepId } from '@countersign/receipt'
+import { type AnyReceipt, ATTESTATION_V2, anchorSteps, type StepId } from '@countersign/receipt'
 import {
   adviseOn,
   type Claim,
@@ -97,10 +97,11 @@ export function printVerdictJson(outcome: CliOutcome): string {
   const signed = receipt && toSigned(receipt, outcome)
   const log = outcome.logged && { log: outcome.logged }
   const source = outcome.trace && { source: outcome.trace }
+  const anchor = outcome.anchor && { anchor: outcome.anchor }
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
   const checked = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
   const problems = outcome.problems.concat(unwritten)
-  return `${toPrintableJson({ ...checked, ...signed, ...log, ...source, falseClaims, problems })}\n`
+  return `${toPrintableJson({ ...checked, ...signed, ...log, ...anchor, ...source, falseClaims, problems })}\n`
 }
 
 /** Leaves out the signature: for off-chain content, it's as valuable as a key. */
@@ -207,11 +208,11 @@ function printFact({ name, value }: Fact): string[] {
   return [`${name}:`, ...value.split('\n').map((line) => `    ${line}`)]
 }
 
-function printFailure({ steps }: CliOutcome): string[] {
+function printFailure({ steps, anchor }: CliOutcome): string[] {
   const failed = steps.filter(({ status }) => status === 'fail')
   const [first] = failed
   if (first === undefined) return []
-  const { meaning, action } = adviseOn(first)
+  const { meaning, action } = adviseOn(first, { anchor })
   const others = failed.length === 1 ? '' : ` (and ${failed.length - 1} more, mostly for the same reason)`
   const code = first.code === undefined ? '' : ` [${first.code}]`
   return [
@@ -228,16 +229,18 @@ function printLabelled(label: string, text: string): string {
   return `${label.padEnd(indent)}${wrapText(toPrintable(text), { indent }).slice(indent)}`
 }
 
-function printMissingEvidence({ steps, problems, view }: CliOutcome): string[] {
+function printMissingEvidence(outcome: CliOutcome): string[] {
+  const { steps, problems } = outcome
   const hasOwnVerdict = (id: string) => [...anchorSteps, 'time-bound'].includes(id)
   const missing = steps.find((step) => isMissing(step) && !hasOwnVerdict(step.id))
   const tried = problems.map((problem) => `Tried: ${problem}.`)
   if (missing === undefined) return tried
   const what = `Step ${steps.indexOf(missing) + 1} was skipped: ${missing.title}. ${missing.detail}`
-  return [what, ...tried, ...helpWith(missing.id, view)]
+  return [what, ...tried, ...helpWith(missing.id, outcome)]
 }
 
-function helpWith(id: VerifierStep['id'], view: ReceiptView | undefined): string[] {
+function helpWith(id: VerifierStep['id'], { view, anchor }: CliOutcome): string[] {
+  if (id === 'event' && anchor?.place !== undefined) return ['Add a gateway that has the anchor with --ipfs URL.']
   if (id === 'blocks' || id === 'vault-policy')
     return ['Add a gateway that has the blocks with --ipfs URL, or use a CAR file.']
   if (id !== 'collateral' || view === undefined) return []
@@ -256,10 +259,10 @@ function helpWithTime({ timeBound, isEventMissing, proof }: CliOutcome): string 
     return 'To accept this delay, add --maximum-event-delay SECONDS.'
   }
   if (!isEventMissing)
-    return 'To check the chain, add a node with --rpc, and the contract with --contract or --manifest.'
+    return 'To check the chain, add a node with --rpc, and its contracts with --manifest or --contract.'
   const hasEnded = proof !== undefined && isTerminalProofStatus(proof.status)
   return hasEnded
-    ? 'Publishing failed, so there will be no event.'
+    ? 'Publishing failed, so it will not be on the chain.'
     : 'A new receipt may not be published yet. Try again in a few minutes.'
 }
 

@@ -1,6 +1,7 @@
-import { type ProofPayload, ServiceError, toCanonicalJson } from '@countersign/protocol'
+import { type ProofAnchor, type ProofPayload, ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { type AnyReceipt, nameSignature, type ReceiptCheck, type StepId, toCid } from '@countersign/receipt'
 import type { Publication } from './createChain.ts'
+import type { PublishedAnchor } from './findAnchors.ts'
 import type { VerifierStep } from './steps.ts'
 
 /** A claim of the service about a proof, compared with the evidence. */
@@ -22,6 +23,9 @@ export type ClaimEvidence = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
   /** Undefined if the pinned bytes are not a receipt. */
   receipt: AnyReceipt | undefined
   publications: readonly Publication[] | undefined
+  /** The checkpoint that step `event` is about. */
+  anchor?: PublishedAnchor | undefined
+  logged?: ReceiptCheck['logged']
 }
 
 /**
@@ -32,6 +36,7 @@ export function compareClaims(proof: ProofPayload, found: ClaimEvidence | undefi
   return [
     ...compareReceipt(proof, found),
     compareStatus(proof, found),
+    ...compareAnchor(proof, found),
     ...comparePublication(proof, found),
     compareQuote(proof, found),
   ]
@@ -81,9 +86,10 @@ function compareCopy(proof: ProofPayload, found: ClaimEvidence | undefined): Cla
 }
 
 function compareCid(ipfsCid: string, found: ClaimEvidence | undefined): Claim {
-  const { publications = [], cid } = found ?? {}
+  const { publications = [], cid, anchor } = found ?? {}
   const isOther = cid !== undefined && cid !== ipfsCid
-  const isElsewhere = publications.length > 0 && publications.every((publication) => publication.ipfsCid !== cid)
+  const isElsewhere =
+    anchor === undefined && publications.length > 0 && publications.every((publication) => publication.ipfsCid !== cid)
   return toClaim('ipfsCid', `The receipt is pinned as ${ipfsCid}.`, {
     isTrue: cid === undefined ? undefined : !isOther && !isElsewhere,
     holds: 'The bytes match this CID.',
@@ -95,8 +101,8 @@ function compareCid(ipfsCid: string, found: ClaimEvidence | undefined): Claim {
 }
 
 /**
- * Specification §2 and §3: each status determines which members are set, and `complete` needs an event. A service that reports
- * `pending_onchain` after the event is only late: it may be waiting for confirmations.
+ * Specification §2 and §3: each status determines which members are set, and `complete` needs an event or a checkpoint. A service that
+ * reports `pending_onchain` after that is only late: it may be waiting for confirmations.
  */
 function compareStatus(proof: ProofPayload, found: ClaimEvidence | undefined): Claim {
   const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
@@ -112,43 +118,85 @@ function compareStatus(proof: ProofPayload, found: ClaimEvidence | undefined): C
   }
   if (status !== 'complete') {
     const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
+    const { blockNumber } = found?.anchor?.place ?? {}
+    if (event === undefined && blockNumber !== undefined && status === 'pending_onchain') {
+      return claim(
+        'open',
+        `The service is behind the chain: block ${blockNumber} has a checkpoint of a tree with this entry.`,
+      )
+    }
+    // A checkpoint may cover a receipt that no anchor lists yet.
     if (event === undefined) return claim('open', 'Only the service knows its progress.')
     const where = `block ${event.blockNumber} of ${event.blockTime.toISOString()} points to this receipt`
     return status === 'pending_onchain'
       ? claim('open', `The service is behind the chain: ${where}.`)
       : claim('false', `The chain has the event: ${where}.`)
   }
-  if (onchainTxHash === null || onchainBlockNumber === null) {
-    return claim('false', 'A complete proof has an event on the chain, but the response names none.')
-  }
+  const due = `A complete proof has ${proof.anchor === undefined ? 'an event' : 'a checkpoint'} on the chain`
+  if (onchainTxHash === null || onchainBlockNumber === null)
+    return claim('false', `${due}, but the response names none.`)
+  const [points, none] = found?.anchor
+    ? ['The chain has a checkpoint that covers this receipt.', 'the chain has none that covers this receipt']
+    : ['The chain points to this receipt.', 'the chain does not point to this receipt']
   const event = statusOf(found, 'event')
-  if (event === 'pass') return claim('holds', 'The chain points to this receipt.')
-  return event === 'fail'
-    ? claim('false', 'A complete proof has an event on the chain, but the chain does not point to this receipt.')
-    : claim('open', 'The chain was not asked, or did not answer.')
+  if (event === 'pass') return claim('holds', points)
+  return event === 'fail' ? claim('false', `${due}, but ${none}.`) : claim('open', 'The chain could not be checked.')
+}
+
+/** The checkpoint that the service names in place of an event. */
+function compareAnchor(proof: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
+  const { anchor, status } = proof
+  if (anchor === undefined) return []
+  const { size, index } = anchor
+  const claim = (isTrue: boolean | undefined, lie: string) =>
+    toClaim('anchor', `A checkpoint of ${size} entries covers entry ${index}, the one of this receipt.`, {
+      isTrue,
+      holds: 'The chain has this checkpoint, and the path of the entry leads to it.',
+      lie,
+      open: 'The checkpoint could not be checked.',
+    })
+  const isSamePlace = anchor.txHash === proof.onchainTxHash && anchor.blockNumber === proof.onchainBlockNumber
+  if (status === 'complete' && !isSamePlace)
+    return [claim(false, 'It is in another transaction or block than onchainTxHash and onchainBlockNumber.')]
+  const own = found?.logged?.index
+  if (own !== undefined && own !== index) return [claim(false, `The receipt is entry ${own}.`)]
+  const event = isAbout(found, anchor) ? statusOf(found, 'event') : undefined
+  const isTrue = event === undefined || event === 'skip' ? undefined : event === 'pass'
+  return [claim(isTrue, 'The chain has no such checkpoint, or it does not cover this receipt.')]
+}
+
+/** Whether this checkpoint was checked. */
+function isAbout(found: ClaimEvidence | undefined, { contract, id, size }: ProofAnchor): boolean {
+  const { anchor } = found ?? {}
+  return anchor?.contract === contract.toLowerCase() && anchor.id === id.toLowerCase() && anchor.size === size
 }
 
 function isPinned({ status }: ProofPayload): boolean {
   return status !== 'pending_pin' && status !== 'pin_failed'
 }
 
-function comparePublication({ status, ipfsCid, ...said }: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
+function comparePublication(proof: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
+  const { status, ipfsCid, anchor, ...said } = proof
   // The publishing transaction may be replaced until it is confirmed.
   if (status !== 'complete') return []
-  const events = found?.publications?.filter((event) => event.ipfsCid === ipfsCid) ?? []
+  const place = anchor && isAbout(found, anchor) ? found?.anchor?.place : undefined
+  const events = anchor
+    ? [place ?? []].flat()
+    : (found?.publications?.filter((event) => event.ipfsCid === ipfsCid) ?? [])
+  const what = anchor ? 'checkpoint' : 'event'
   const compare = (
     member: 'onchainTxHash' | 'onchainBlockNumber',
-    what: string,
-    name: (event: Publication) => string,
+    where: string,
+    name: (event: Pick<Publication, 'txHash' | 'blockNumber'>) => string,
   ) => {
     const value = said[member]
     if (value === null) return []
     const [shown] = events.map(name)
-    return toClaim(member, `The event is in ${what} ${value}.`, {
+    return toClaim(member, `The ${what} is in ${where} ${value}.`, {
       isTrue: shown === undefined ? undefined : events.some((event) => name(event) === String(value).toLowerCase()),
       holds: 'The chain has it there.',
-      lie: `The chain has it in ${what} ${shown}.`,
-      open: 'No event was found for comparison.',
+      lie: `The chain has it in ${where} ${shown}.`,
+      open: `No ${what} was found for comparison.`,
     })
   }
   return [

@@ -1,57 +1,77 @@
 import {
   attestationPublishedTopic,
-  type EventLog,
-  isPlainObject,
-  isPrefixedHex,
   parseAttestationPublished,
   readAttestationPublished,
   ServiceError,
 } from '@countersign/protocol'
-import type { ChainReader } from '@countersign/receipt'
-import {
-  createRpc,
-  getBlock,
-  getTransaction,
-  isHash,
-  parseQuantity,
-  type Rpc,
-  toQuantity,
-  unavailable,
-} from './createRpc.ts'
+import { type AnyReceipt, type ChainReader, type LogContract, nameSignature } from '@countersign/receipt'
+import { createRpc, getTransaction, limitRpc, type Rpc, toQuantity, unavailable } from './createRpc.ts'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import type { Manifest } from './parseManifest.ts'
+import {
+  assertOne,
+  createAnchorFinder,
+  type FindBlock,
+  type FoundAnchor,
+  findListed,
+  readEntry,
+  type StatedAnchor,
+  toMissing,
+} from './findAnchors.ts'
+import type { Manifest, ManifestLogContract } from './parseManifest.ts'
+import { parseLog, type RawLog, type TimedLog, withBlockTime } from './readLogs.ts'
 
 export type Publication = { txHash: string; blockNumber: number; blockTime: Date; ipfsCid: string }
 
 export type Chain = {
-  /** The contract's address, in lower case. */
-  contract: string
+  /** The address of the contract with the events, in lower case. */
+  contract: string | undefined
+  /** The contracts with the checkpoints of logs. */
+  logContracts: readonly LogContract[]
   /** Reads the chain for `checkReceipt`. */
   reader: ChainReader
-  /** The CID of a transaction's receipt, for any wallet. */
-  findReceiptCid(txHash: string): Promise<string>
+  /** A transaction's receipt, for any wallet: from events, or else from anchors, which also name the wallet. */
+  findReceipt(txHash: string, findBlock: FindBlock): Promise<{ cid: string; wallet?: string }>
+  /** The checkpoint that covers a receipt without an event. Undefined if it has an event, or neither. */
+  findAnchor(published: PublishedReceipt, findBlock: FindBlock): Promise<FoundAnchor | undefined>
   /** The events that `reader` has returned for this wallet and transaction. */
   publications: readonly Publication[]
 }
 
+export type PublishedReceipt = {
+  receipt: AnyReceipt
+  cid: string
+  /** The checkpoint that a service names. */
+  stated: StatedAnchor | undefined
+}
+
 export type CreateChainParameters = {
-  contract: string
+  /** Undefined if there are only checkpoints of logs. */
+  contract: string | undefined
   /** The contract's first block. It speeds up searches. */
   fromBlock: number
   /** Rejects nodes of other chains. Undefined for any chain. */
   chainId?: number | undefined
+  logContracts?: readonly ManifestLogContract[]
 }
-
-export type RawLog = EventLog & { address: string; blockNumber: number; blockHash: string; transactionHash: string }
-export type TimedLog = RawLog & { blockTime: Date }
 
 /** A transaction usually has one event. The limit bounds the work that a node or publisher can cause. */
 const MAX_LOGS = 16
+/** For the search of checkpoints in old blocks. */
+const MAX_REQUESTS = 20_000
+const MAX_SEARCH_MS = 900_000
 
-export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateChainParameters): Chain {
+export function createChain(
+  rpc: Rpc,
+  { contract, fromBlock, chainId, logContracts = [] }: CreateChainParameters,
+  { now = () => new Date() }: { now?: () => Date } = {},
+): Chain {
   const publications: Publication[] = []
+  const answers = new Map<string, Promise<TimedLog[]>>()
   const isOfContract = (log: RawLog) => log.address.toLowerCase() === contract
+  const startedMs = now().getTime()
+  const isOver = () => now().getTime() - startedMs > MAX_SEARCH_MS
+  const anchors = logContracts.length === 0 ? undefined : createAnchorFinder(rpc, { contracts: logContracts, isOver })
 
   async function getLogs(topics: readonly (string | null)[], address = contract): Promise<RawLog[]> {
     await assertChain(rpc, chainId)
@@ -63,42 +83,87 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
     return result.map((log) => parseLog(log, what)).filter((log) => log !== undefined)
   }
 
-  return {
-    contract,
-    publications,
-    reader: {
-      async getLogs({ address, topics }) {
-        const logs = await getLogs(topics, address)
-        const timed = await Promise.all(logs.map((log) => withBlockTime(rpc, log)))
-        publications.push(...timed.filter(isOfContract).flatMap((log) => toPublication(log, topics) ?? []))
-        return timed
-      },
-      async getTransactionState(query) {
-        await assertChain(rpc, chainId)
-        return getTransactionState(rpc, query)
-      },
-    },
+  async function getTimedLogs(topics: readonly string[], address: string): Promise<TimedLog[]> {
+    const logs = await getLogs(topics, address)
+    const timed = await Promise.all(logs.map((log) => withBlockTime(rpc, log)))
+    publications.push(...timed.filter(isOfContract).flatMap((log) => toPublication(log, topics) ?? []))
+    return timed
+  }
 
-    async findReceiptCid(txHash) {
-      const logs = await getLogs([attestationPublishedTopic, null, txHash])
-      const own = logs.filter(isOfContract)
-      const events = own.flatMap((log) => readAttestationPublished(log) ?? [])
-      if (events.length === 0) for (const log of own) assertReadable(rpc, log)
-      const cids = new Set(events.filter((event) => event.txHash === txHash).map(({ ipfsCid }) => ipfsCid))
-      const [cid, ...others] = cids
-      if (cid === undefined) {
-        throw new VerifierError('event_not_found', 'the transaction has no published receipt', {
-          details: `contract ${contract} on ${rpc.host} has no event for ${txHash}; it may not be published yet`,
-        })
-      }
-      if (others.length > 0) {
-        throw new VerifierError('invalid_arguments', 'the transaction has more than one receipt', {
-          details: `name one of them: ${[...cids].join(', ')}`,
-        })
-      }
-      return cid
+  const reader: ChainReader = {
+    getLogs({ address, topics }) {
+      const key = [address, ...topics].join()
+      const answer = answers.get(key) ?? getTimedLogs(topics, address)
+      answers.set(key, answer)
+      return answer
+    },
+    async getTransactionState(query) {
+      await assertChain(rpc, chainId)
+      return getTransactionState(rpc, query)
     },
   }
+
+  async function findEventCid(txHash: string): Promise<string | undefined> {
+    if (contract === undefined) return undefined
+    const logs = await getLogs([attestationPublishedTopic, null, txHash])
+    const own = logs.filter(isOfContract)
+    const events = own.flatMap((log) => readAttestationPublished(log) ?? [])
+    if (events.length === 0) for (const log of own) assertReadable(rpc, log)
+    const cids = events.filter((event) => event.txHash === txHash).map(({ ipfsCid }) => ipfsCid)
+    assertOne(cids)
+    return cids[0]
+  }
+
+  async function hasEvent(receipt: AnyReceipt, cid: string): Promise<boolean> {
+    if (contract === undefined) return false
+    const { from, txHash } = nameSignature(receipt)
+    const topics = [attestationPublishedTopic, `0x${from.slice(2).padStart(64, '0')}`, txHash] as const
+    await reader.getLogs({ address: contract, topics })
+    return publications.some(({ ipfsCid }) => ipfsCid === cid)
+  }
+
+  return {
+    contract,
+    logContracts,
+    publications,
+    reader,
+
+    async findReceipt(txHash, findBlock) {
+      const cid = await findEventCid(txHash)
+      if (cid !== undefined) return { cid }
+      if (anchors !== undefined) {
+        await assertChain(rpc, chainId)
+        return anchors.findReceipt(txHash, findBlock)
+      }
+      throw new VerifierError('event_not_found', 'the transaction has no published receipt', {
+        details: `contract ${contract} on ${rpc.host} has no event for ${txHash}; it may not be published yet`,
+      })
+    },
+
+    async findAnchor({ receipt, cid, stated }, findBlock) {
+      const entry = readEntry(receipt)
+      const [listed] = logContracts
+      const none = stated ?? (listed && { ...toFirstLog(listed), size: (entry?.index ?? 0) + 1, path: [] })
+      if (entry === undefined || none === undefined) return undefined
+      try {
+        if (await hasEvent(receipt, cid)) return undefined
+        await assertChain(rpc, chainId)
+        const isListed =
+          stated?.chainId === chainId && stated !== undefined && findListed(logContracts, stated).length > 0
+        const found = isListed
+          ? await anchors?.findStated(stated, findBlock)
+          : await anchors?.findCovering(entry, findBlock)
+        return found ?? (stated === undefined && contract !== undefined ? undefined : toMissing(none))
+      } catch (error) {
+        if (!(error instanceof VerifierError)) throw error
+        return toMissing(none, error)
+      }
+    },
+  }
+}
+
+function toFirstLog({ address, logs }: LogContract) {
+  return { contract: address, id: logs[0]?.id ?? '' }
 }
 
 export async function assertChain(rpc: Rpc, chainId: number | undefined) {
@@ -133,29 +198,6 @@ function toPublication(log: TimedLog, topics: readonly string[]): Publication | 
   return event && { txHash: log.transactionHash.toLowerCase(), blockNumber, blockTime, ipfsCid: event.ipfsCid }
 }
 
-/** Undefined for a log that a reorganisation removed. */
-export function parseLog(log: unknown, what: string): RawLog | undefined {
-  if (!isPlainObject(log)) throw unavailable(`${what}: a log is not an object`)
-  if (log.removed === true) return undefined
-  const { address, topics, data, blockHash, transactionHash } = log
-  if (!isPrefixedHex(address, 20)) throw unavailable(`${what}: an address is malformed`)
-  if (!Array.isArray(topics) || !topics.every(isHash)) throw unavailable(`${what}: topics are malformed`)
-  if (typeof data !== 'string') throw unavailable(`${what}: data is malformed`)
-  if (!isHash(blockHash)) throw unavailable(`${what}: a block hash is malformed`)
-  if (!isHash(transactionHash)) throw unavailable(`${what}: a transaction hash is malformed`)
-  const blockNumber = parseQuantity(log.blockNumber, `${what}: blockNumber`)
-  return { address, topics, data, blockHash, transactionHash, blockNumber }
-}
-
-export async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
-  const { hash, time } = await getBlock(rpc, toQuantity(log.blockNumber))
-  // The chain may have been reorganised between the two requests.
-  if (hash !== log.blockHash.toLowerCase()) {
-    throw unavailable(`${rpc.host}: eth_getBlockByNumber is not the block of the event`)
-  }
-  return { ...log, blockTime: time }
-}
-
 export type OpenChainParameters = {
   /** A node of the chain that has the events. */
   rpc?: string | undefined
@@ -167,41 +209,44 @@ export type OpenChainParameters = {
 }
 
 /**
- * Connects to the node and chooses the contract on its chain. If the node serves another chain, the steps that read it report that. Throws
+ * Connects to the node and chooses the contracts on its chain. If the node serves another chain, the steps that read it report that. Throws
  * only if nothing names a contract. Undefined without a node.
  */
 export async function openChain(
-  deps: { fetchBytes: FetchBytes },
+  deps: { fetchBytes: FetchBytes; now: () => Date },
   { rpc: url, ...wanted }: OpenChainParameters,
 ): Promise<Chain | undefined> {
   if (url === undefined) return undefined
-  const rpc = createRpc(deps, { url })
-  return createChain(rpc, await chooseContract(rpc, wanted))
+  const rpc = limitRpc(createRpc(deps, { url }), MAX_REQUESTS)
+  return createChain(rpc, await chooseContract(rpc, wanted), deps)
 }
 
-/** Chooses the contract, its first block, and the chain that the node must serve. */
+/** Chooses the contracts, the first block of the one with events, and the chain that the node must serve. */
 export async function chooseContract(
   rpc: Rpc,
   { contract, manifests, chainId: wanted }: Omit<OpenChainParameters, 'rpc'>,
 ): Promise<CreateChainParameters> {
   const listed = manifests.flatMap(({ contracts }) => contracts)
-  const last = listed.at(-1)
+  const logs = manifests.flatMap(({ logContracts = [] }) => logContracts)
+  const last = listed.at(-1) ?? logs.at(-1)
   if (last === undefined) {
     if (contract !== undefined) return { contract, fromBlock: 0, chainId: wanted }
     const details = 'no manifest names one'
     const message = 'a node needs a contract'
     throw new VerifierError('invalid_arguments', message, { details, need: 'contract' })
   }
-  // If the caller names no chain, the node's chain id selects the contract.
+  // If the caller names no chain, the node's chain id selects the contracts.
   const chainId = wanted ?? (await getChainId(rpc))
   const onChain = listed.filter((entry) => entry.chainId === chainId)
+  const logContracts = logs.filter((entry) => entry.chainId === chainId)
   const entry = contract === undefined ? onChain.at(-1) : onChain.find(({ address }) => address === contract)
   const address = contract ?? entry?.address
-  if (chainId !== undefined && address !== undefined) {
-    return { contract: address, fromBlock: entry?.fromBlock ?? 0, chainId }
+  if (chainId !== undefined && (address !== undefined || logContracts.length > 0)) {
+    return { contract: address, fromBlock: entry?.fromBlock ?? 0, chainId, logContracts }
   }
   // The steps that read the chain report that this node is unavailable or serves another chain.
-  return { contract: address ?? last.address, fromBlock: 0, chainId: last.chainId }
+  const other = logs.filter((one) => one.chainId === last.chainId)
+  return { contract: address ?? listed.at(-1)?.address, fromBlock: 0, chainId: last.chainId, logContracts: other }
 }
 
 async function getChainId(rpc: Rpc): Promise<number | undefined> {

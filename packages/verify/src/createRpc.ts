@@ -58,6 +58,19 @@ export function createRpc(
   }
 }
 
+/** Limits the requests, for a node with endless answers. */
+export function limitRpc(rpc: Rpc, maxRequests: number): Rpc {
+  let requests = 0
+  return {
+    ...rpc,
+    call(method, params) {
+      requests += 1
+      if (requests > maxRequests) throw unavailable(`${rpc.host} would get more than ${maxRequests} requests`)
+      return rpc.call(method, params)
+    },
+  }
+}
+
 function readAnswer(bytes: Uint8Array, { id, host, method }: { id: number; host: string; method: string }): unknown {
   let answer: unknown
   try {

@@ -1,7 +1,7 @@
 import type { Phase } from './loadReceipt.ts'
 
 const phases: Readonly<Record<Phase, string>> = {
-  chain: 'Searching the chain for the event.',
+  chain: 'Searching the chain for the receipt.',
   proof: 'Loading the proof.',
   receipt: 'Downloading the receipt.',
   blocks: 'Downloading the receipt’s blocks.',

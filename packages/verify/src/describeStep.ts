@@ -5,14 +5,22 @@ import type { Outcome } from './verify.ts'
 
 /** The context of a step's sentence. */
 export type StepContext = Pick<Outcome, 'isMock' | 'isEventMissing' | 'view'> & {
+  /** If step `event` is about a checkpoint. */
+  anchor?: Outcome['anchor']
   /** Of an address, if an opening shows it. */
   owner?: Outcome['owner']
   /** Whether the chain data came from the operator's node. */
   isOperatorNode: boolean
 }
 
-export function adviseOn({ id, code }: Pick<VerifierStep, 'id' | 'code'>): { meaning: string; action: string } {
-  const words: StepWords = { ...stepWords[id], ...(code === undefined ? {} : codeWords[code]) }
+export function adviseOn(
+  { id, code }: Pick<VerifierStep, 'id' | 'code'>,
+  { anchor }: Pick<StepContext, 'anchor'> = {},
+): { meaning: string; action: string } {
+  const isCheckpoint = id === 'event' && anchor !== undefined
+  const words: StepWords = isCheckpoint
+    ? checkpointWords
+    : { ...stepWords[id], ...(code === undefined ? {} : codeWords[code]) }
   return { meaning: words.fail, action: words.action }
 }
 
@@ -43,11 +51,12 @@ function describeOwnerStep(step: VerifierStep, { owner, view }: StepContext): st
 }
 
 function describeEvent(status: VerifierStep['status'], context: StepContext): string {
-  if (status === 'skip' && !context.isEventMissing) return stepWords.event.skip ?? ''
-  const sentence =
-    status === 'skip'
-      ? 'The public chain does not point to this receipt. The service hasn’t reported it as published.'
-      : stepWords.event[status]
+  const words = context.anchor === undefined ? stepWords.event : checkpointWords
+  if (status === 'skip' && !context.isEventMissing) return words.skip ?? ''
+  const missing = context.anchor
+    ? 'The public chain has no final checkpoint with this signature yet.'
+    : 'The public chain does not point to this receipt. The service hasn’t reported it as published.'
+  const sentence = status === 'skip' ? missing : words[status]
   return nameSource(sentence, context)
 }
 
@@ -256,7 +265,7 @@ const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: DISTRUST,
   },
   time: {
-    pass: 'The times of sample, signature and event are consistent.',
+    pass: 'The times of sample, signature and publication are consistent.',
     fail: 'The times in the evidence contradict each other.',
     action: DISTRUST,
   },
@@ -288,6 +297,14 @@ const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     fail: 'This receipt is about another signature than the one that you asked for.',
     action: 'The link or event points to the wrong receipt. Don’t use it as proof of your signature.',
   },
+}
+
+/** For the step `event` of a receipt that a checkpoint published. */
+const checkpointWords: StepWords = {
+  pass: 'The public chain has a checkpoint of the log with this signature, so removing it would be noticed.',
+  fail: 'No valid checkpoint on the public chain covers this signature.',
+  skip: 'The checkpoint on the chain could not be checked. The reason is below.',
+  action: 'Check the log in your manifest and the node. If the receipt is new, try again in a few minutes.',
 }
 
 /** Failure codes with more specific words than their step. */

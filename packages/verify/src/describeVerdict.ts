@@ -7,9 +7,8 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
     'Every required step passed on genuine hardware, the anchors list the code and settings, and the chain had the receipt soon after signing.',
   mock: 'Some of this evidence is simulated. It proves nothing about hardware.',
   'unknown-code': 'Nothing failed, but an anchor is missing, so the code or the machine may be the wrong one.',
-  late: 'Every other step passed, but the event came too long after the stated signing time. The signing may have happened at any time before the event, even with keys that leaked in between.',
-  unbounded:
-    'Every other step passed, but no event was found, so nothing confirms the signing time. The signature may be newer.',
+  late: 'Every other step passed, but the receipt was published too long after the stated signing time. The signing may have happened at any time before that, even with keys that leaked in between.',
+  unbounded: 'Every other step passed, but nothing on the chain confirms the signing time. The signature may be newer.',
   incomplete: 'Nothing failed, but a required step could not be checked.',
   failed: 'A step failed. Don’t rely on this receipt. The first failure usually explains the others.',
 }
@@ -42,7 +41,8 @@ export type VerdictContext = {
 type CheckedReceipt = Pick<
   Outcome,
   'verdict' | 'isMockRefused' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'timeBound' | 'view' | 'receipt'
->
+> &
+  Partial<Pick<Outcome, 'anchor'>>
 
 /** The verdict in words. Its title names the source of the anchors and all reservations. */
 export function describeVerdict(outcome: CheckedReceipt, context: VerdictContext): VerdictDescription {
@@ -69,7 +69,7 @@ function toNotes({ isKnownCode, view, receipt }: Pick<Outcome, 'isKnownCode' | '
 const BEACON_NOTE = 'The random sample comes from a public beacon. All signatures of its round share it.'
 
 function toReservations(
-  { steps, isEventMissing, timeBound, view }: CheckedReceipt,
+  { steps, isEventMissing, timeBound, view, anchor }: CheckedReceipt,
   { status }: VerdictContext,
 ): string[] {
   const reservations: string[] = []
@@ -77,12 +77,12 @@ function toReservations(
   if (tcbStatus !== undefined && tcbStatus !== 'UpToDate') {
     reservations.push(`the processor was not up to date (${tcbStatus})`)
   }
-  if (timeBound === 'late') reservations.push('the event came too late')
+  if (timeBound === 'late') reservations.push(`the ${anchor ? 'checkpoint' : 'event'} came too late`)
   if (isEventMissing) {
     const says = status === undefined ? '' : ` (the service says: ${status})`
     reservations.push(`the chain does not point to it${says}`)
   } else if (steps.find(({ id }) => id === 'event')?.status === 'skip') {
-    reservations.push('the chain was not asked')
+    reservations.push(anchor ? 'the checkpoint could not be checked' : 'the chain was not asked')
   }
   return reservations
 }

@@ -1,4 +1,4 @@
-import { type ProofPayload, ServiceError } from '@countersign/protocol'
+import { MAX_BLOCK_BYTES, type ProofPayload, ServiceError } from '@countersign/protocol'
 import { isCid, MAX_RECEIPT_BYTES, parseAnyReceipt, parseReceiptCar } from '@countersign/receipt'
 import type { Chain } from './createChain.ts'
 import { type ReaderNeed, VerifierError, withSource } from './errors.ts'
@@ -33,9 +33,9 @@ export type LoadedReceipt = {
   bytes: Uint8Array<ArrayBuffer>
   /** A file name or CID, for messages. */
   name: string
-  /** The CID that the reader, the proof or the event named. */
+  /** The CID that the reader, the proof, the event or the anchor named. */
   cid: string | undefined
-  /** The transaction that the reader, the proof or the event named. */
+  /** The transaction that the reader, the proof, the event or the anchor named. */
   transaction: NamedTransaction | undefined
   /** The service's response, if the receipt was named by a proof. */
   proof: ProofPayload | undefined
@@ -63,8 +63,9 @@ export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParamet
       return fetchReceipt(deps, { cid: subject.cid, gateways, transaction: undefined, proof: undefined })
     case 'transaction': {
       const { txHash } = subject
-      const cid = await findReceiptCid(deps, { chain, txHash })
-      return fetchReceipt(deps, { cid, gateways, transaction: { txHash }, proof: undefined })
+      const { cid, wallet } = await findPublished(deps, { chain, txHash, gateways })
+      const transaction = { txHash, ...(wallet === undefined ? {} : { walletAddress: wallet }) }
+      return fetchReceipt(deps, { cid, gateways, transaction, proof: undefined })
     }
     case 'proof':
       return loadFromProof(deps, subject, parameters.gateways)
@@ -85,18 +86,18 @@ function toNamedCid(name: string): string | undefined {
   return isCid(stem) ? stem : undefined
 }
 
-async function findReceiptCid(
-  { onPhase }: LoadDeps,
-  { chain, txHash }: { chain: Chain | undefined; txHash: string },
-): Promise<string> {
+async function findPublished(
+  deps: LoadDeps,
+  { chain, txHash, gateways }: { chain: Chain | undefined; txHash: string; gateways: readonly string[] },
+): Promise<{ cid: string; wallet?: string }> {
   if (chain === undefined) {
     throw invalid('a transaction hash needs a node and a contract', 'only the chain knows its receipt', 'node')
   }
-  onPhase('chain')
-  const cid = await chain.findReceiptCid(txHash)
-  if (isCid(cid)) return cid
+  deps.onPhase('chain')
+  const found = await chain.findReceipt(txHash, (cid) => getBlock(deps, { cid, gateways, maxBytes: MAX_BLOCK_BYTES }))
+  if (isCid(found.cid)) return found
   throw new VerifierError('fetch_failed', 'could not fetch', {
-    details: `the event points to ${cid}, which is not the CID of a receipt`,
+    details: `the chain points to ${found.cid}, which is not the CID of a receipt`,
   })
 }
 

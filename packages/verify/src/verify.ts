@@ -1,6 +1,7 @@
 import { type TcbStatus, type TrustedRoot, type Verifier, vendorRoots } from '@countersign/attestation'
 import { simulatedEntropyKeys, simulatedRoots } from '@countersign/attestation/simulator'
 import {
+  MAX_BLOCK_BYTES,
   type OpeningContent,
   type OwnerIdentity,
   type ProofPayload,
@@ -21,6 +22,8 @@ import { type Claim, compareClaims, findLies } from './compareClaims.ts'
 import { type Chain, openChain, type Publication } from './createChain.ts'
 import { withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
+import { type FoundAnchor, type PublishedAnchor, toPublishedAnchor } from './findAnchors.ts'
+import { findBlock } from './getBlock.ts'
 import { type GivenFile, type LoadedParts, loadParts, parseCollateralFile } from './loadParts.ts'
 import { type LoadedReceipt, loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
 import type { Manifest } from './parseManifest.ts'
@@ -49,11 +52,11 @@ export type VerifyRequest = {
   gateways?: readonly string[] | undefined
   /** The service, which is also a gateway. */
   api?: string | undefined
-  /** A node of the chain with the events. Without it, nothing confirms the signing time. */
+  /** A node of the chain with the events or checkpoints. Without it, nothing confirms the signing time. */
   rpc?: string | undefined
   /** The chain that the node must serve. Undefined accepts any. */
   chainId?: number | undefined
-  /** The contract on the node's chain, in lower case, if no manifest names it. */
+  /** The contract with the events on the node's chain, in lower case, if no manifest names it. */
   contract?: string | undefined
   /** Accepted TCB statuses, in addition to `UpToDate`. */
   tcbStatuses?: readonly TcbStatus[] | undefined
@@ -81,8 +84,8 @@ export type VerifyRequest = {
  * - `mock`: the evidence is simulated, and the caller doesn't allow that
  * - `incomplete`: nothing failed, but a required step could not be checked
  * - `unknown-code`: nothing failed, but an anchor is missing
- * - `late`: the event came too long after the stated signing time
- * - `unbounded`: no event was found, because no chain was asked or it has none yet
+ * - `late`: the event or checkpoint came too long after the stated signing time
+ * - `unbounded`: none was found, because no chain was asked or it has none yet
  */
 export type Conclusion =
   | 'accepted'
@@ -107,6 +110,8 @@ export type Outcome = Omit<ReceiptCheck, 'steps'> &
     bytes: Uint8Array<ArrayBuffer>
     /** The events of this wallet and transaction. Undefined without a chain. */
     publications: readonly Publication[] | undefined
+    /** The checkpoint that step `event` is about. Undefined if it is about an event. */
+    anchor: PublishedAnchor | undefined
     /** The service's response, if the receipt was named by a proof, and its checked claims. */
     proof: ProofPayload | undefined
     claims: readonly Claim[]
@@ -141,16 +146,19 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     { receipt, files, gateways: loaded.gateways, at },
   )
 
+  const anchor = receipt && chain && (await findAnchor({ ...deps, onPhase }, { chain, loaded, receipt }))
+
   onPhase('steps')
   const subjectStep = receipt && checkSubject(loaded.transaction, receipt)
   const { tcbStatuses: statuses = [], maximumEventDelayS, isEventDue = true } = request
   const check = await checkReceipt(loaded.bytes, collateral?.bytes, {
     roots: trustedRoots(),
     mockEntropyKeys: simulatedEntropyKeys(),
-    anchors: { ...toAnchors(manifests), contract: chain?.contract },
+    anchors: { ...toAnchors(manifests), contract: chain?.contract, logContracts: chain?.logContracts },
     policy: toPolicy({ statuses, maximumEventDelayS }, manifests),
-    chain: chain?.reader,
-    isEventDue: isEventDue && (proof === undefined || proof.status === 'complete'),
+    chain: chain && { ...chain.reader, ...(anchor && { getLogs: anchor.getLogs }) },
+    anchor: anchor?.given,
+    isEventDue: isEventDue && (proof === undefined || proof.status === 'complete') && !anchor?.isPending,
     blocks,
     verifier: deps.verifier,
     opening,
@@ -171,6 +179,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     isNotListed: check.isNotListed && !isOtherSubject,
     steps,
     publications: chain?.publications,
+    anchor: anchor && toPublishedAnchor(anchor),
   } as const
   const claims = proof === undefined ? [] : compareClaims(proof, checkedReceipt)
   return {
@@ -181,10 +190,24 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     bytes: loaded.bytes,
     blocks,
     collateral,
-    problems,
+    problems: [...problems, ...(anchor?.problems ?? [])],
     proof,
     claims,
   }
+}
+
+type FindAnchorDeps = VerifyDeps & { onPhase: (phase: 'chain') => void }
+
+function findAnchor(
+  deps: FindAnchorDeps,
+  { chain, loaded, receipt }: { chain: Chain; loaded: LoadedReceipt; receipt: AnyReceipt },
+): Promise<FoundAnchor | undefined> {
+  const { bytes, proof, gateways } = loaded
+  const fetching = { ...deps, findBeside: (cid: string) => findBeside(deps, loaded, cid) }
+  const stated = proof?.anchor && { ...proof.anchor, contract: proof.anchor.contract.toLowerCase() }
+  return chain.findAnchor({ receipt, cid: toCid(bytes), stated }, (cid) =>
+    findBlock({ ...fetching, onFetch: () => deps.onPhase('chain') }, { cid, gateways, maxBytes: MAX_BLOCK_BYTES }),
+  )
 }
 
 /** Throws for a file that is not a receipt. Bytes from a proof or event get a verdict instead, because those claim that it is a receipt. */

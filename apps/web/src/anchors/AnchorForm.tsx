@@ -157,9 +157,18 @@ function toEntries(trust: Trust): Entry[] {
     ...optional(`Log witnesses (${log?.quorum} must cosign)`, log?.witnesses),
     ['TCB statuses accepted besides UpToDate', trust.tcbStatuses],
     ['Contract', contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]],
-    ...optional('Maximum time from signing to event', delay === undefined ? undefined : [`${delay} seconds`]),
+    ...optional('Logs whose checkpoints on the chain count', listLogs(trust.manifest)),
+    ...optional('Maximum time from signing to publication', delay === undefined ? undefined : [`${delay} seconds`]),
     ['Simulated evidence', [trust.allowMock ? 'accepted, marked MOCK' : 'rejected, marked MOCK']],
   ]
+}
+
+function listLogs({ logContracts }: Trust['manifest']): string[] | undefined {
+  return logContracts?.flatMap(({ chainId, address, logs }) =>
+    logs.map(
+      ({ id, upTo }) => `${id}${upTo === undefined ? '' : ` up to ${upTo} entries`} in ${address} on chain ${chainId}`,
+    ),
+  )
 }
 
 /** Only MRTD is required, so every register is shown with its name. */

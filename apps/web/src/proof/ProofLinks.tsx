@@ -17,7 +17,16 @@ const TITLES = {
 } as const
 
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {
-  const { kind = 'transaction', txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
+  const {
+    kind = 'transaction',
+    txHash,
+    chainId,
+    walletAddress,
+    ipfsCid,
+    onchainTxHash,
+    onchainBlockNumber,
+    anchor,
+  } = proof
   const { attestations } = config
   const [gateway] = toGateways({ ...config, ipfsUrl: proof.ipfsUrl })
   const isReceiptCid = ipfsCid !== null && isCid(ipfsCid)
@@ -41,9 +50,9 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
         )}
         {onchainTxHash === null ? null : (
           <LinkedFact
-            title="Event"
+            title={anchor === undefined ? 'Event' : 'Checkpoint'}
             text={onchainTxHash}
-            href={toExplorerLink(config, onchainTxHash, attestations?.chainId)}
+            href={toExplorerLink(config, onchainTxHash, anchor?.chainId ?? attestations?.chainId)}
             linkText="View in explorer"
           >
             {onchainBlockNumber === null ? 'Not confirmed yet.' : `In block ${onchainBlockNumber}.`}

@@ -116,9 +116,9 @@ const stages: readonly { id: Stage['id']; title: string; texts: Partial<Record<S
     id: 'published',
     title: 'Published on chain',
     texts: {
-      done: 'An event points to the receipt.',
-      current: 'The event is being published and confirmed.',
-      failed: 'The event couldn’t be published. You can still verify the receipt.',
+      done: 'The chain points to the receipt.',
+      current: 'The receipt is being published and confirmed.',
+      failed: 'The receipt couldn’t be published on the chain. You can still verify it.',
     },
   },
   { id: 'complete', title: 'Complete', texts: { done: 'The proof is public.' } },

@@ -10,7 +10,7 @@ export const proofStatusWords: Record<ProofStatus, StatusWords> = {
   },
   pending_onchain: {
     label: 'Publishing',
-    meaning: 'The receipt is on IPFS. Its event is being published on the chain.',
+    meaning: 'The receipt is on IPFS. It is being published on the chain.',
     tone: 'pending',
   },
   complete: { label: 'Proof public', meaning: 'The receipt is on IPFS, and the chain points to it.', tone: 'good' },

@@ -56,6 +56,7 @@ export async function checkChain(
   let isEventMissing = false
   let timeBound: TimeBound = 'unbounded'
 
+  const what = anchor === undefined ? 'event' : 'checkpoint'
   const event = await run('event', async () => {
     const reader = needs(chain, 'no chain was given')
     if (anchor !== undefined) {
@@ -114,12 +115,12 @@ export async function checkChain(
     const order = `The sample was ${((signed - sampled) / 1000).toFixed(1)} s old at signing`
     if (event === undefined) return [`${order}.`, undefined]
     const published = event.blockTime.getTime()
-    failIf(published < signed - SAMPLE_TOLERANCE_MS, 'The event is older than the signature.')
-    return [`${order}, and the event followed ${((published - signed) / 1000).toFixed(1)} s later.`, undefined]
+    failIf(published < signed - SAMPLE_TOLERANCE_MS, `The ${what} is older than the signature.`)
+    return [`${order}, and the ${what} followed ${((published - signed) / 1000).toFixed(1)} s later.`, undefined]
   })
 
   await run('time-bound', () => {
-    if (event === undefined) throw new StepSkip('No event was found, so the signature may be newer than stated.')
+    if (event === undefined) throw new StepSkip(`No ${what} was found, so the signature may be newer than stated.`)
     const published = event.blockTime.toISOString()
     const limit = toDuration(maximumEventDelayS)
     const delayMs = event.blockTime.getTime() - Date.parse(transaction.signedAt)
@@ -127,11 +128,11 @@ export async function checkChain(
     if (!(delayMs <= maximumEventDelayS * 1000)) {
       timeBound = 'late'
       throw new StepSkip(
-        `The event is of ${published}, more than ${limit} after the stated time of signing. The signature may be as new as the event.`,
+        `The ${what} is of ${published}, more than ${limit} after the stated time of signing. The signature may be as new as that.`,
       )
     }
     timeBound = 'bounded'
-    return [`The event is of ${published}, at most ${limit} after the stated time of signing.`, undefined]
+    return [`The ${what} is of ${published}, at most ${limit} after the stated time of signing.`, undefined]
   })
 
   return { isEventMissing, timeBound }

@@ -1,9 +1,10 @@
 import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
 import { hashLeaf, type LogSetting, ServiceError, toHex, type VaultBudget } from '@countersign/protocol'
 import { type AnyReceipt, isCid, parseBlock } from '@countersign/receipt'
-import { type Chain, type TimedLog, withBlockTime } from '../createChain.ts'
+import type { Chain } from '../createChain.ts'
 import type { Rpc } from '../createRpc.ts'
 import { describeError, VerifierError } from '../errors.ts'
+import { type TimedLog, withBlockTime } from '../readLogs.ts'
 import type { Conclusion } from '../verify.ts'
 import { type Outcome, type VerifyDeps, type VerifyRequest, verify } from '../verify.ts'
 import type { WalletEvent } from './listEvents.ts'
@@ -64,7 +65,7 @@ export type CheckReceiptsParameters = {
   /** Whether it is mined on the monitored chain. */
   isMined: boolean
   events: readonly WalletEvent[]
-  contract: string
+  contract: string | undefined
   request: CheckReceiptsRequest
 }
 
@@ -113,7 +114,9 @@ function toReadChain(
   return {
     contract,
     publications: [],
-    findReceiptCid: async () => ipfsCid,
+    logContracts: [],
+    findReceipt: async () => ({ cid: ipfsCid }),
+    findAnchor: async () => undefined,
     reader: {
       async getLogs({ topics }): Promise<readonly TimedLog[]> {
         const isAsked = topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())

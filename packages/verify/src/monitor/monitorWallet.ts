@@ -1,6 +1,6 @@
 import { createVerifier } from '@countersign/attestation'
 import { assertChain, chooseContract } from '../createChain.ts'
-import { createRpc, type Rpc, unavailable } from '../createRpc.ts'
+import { createRpc, limitRpc, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
 import { trustedRoots } from '../verify.ts'
 import { checkReceipts, findNamed } from './checkReceipts.ts'
@@ -38,8 +38,8 @@ export function createMonitorMemory(): MonitorMemory {
 export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest): Promise<MonitorReport> {
   const { address, rpc: url, eventsRpc: eventsUrl = url, contract, manifests, graceS = DEFAULT_GRACE_S } = request
   const { memory = createMonitorMemory() } = deps
-  const rpc = limit(createRpc(deps, { url, maxAnswerBytes: MAX_ANSWER_BYTES }))
-  const eventsRpc = eventsUrl === url ? rpc : limit(createRpc(deps, { url: eventsUrl }))
+  const rpc = limitRpc(createRpc(deps, { url, maxAnswerBytes: MAX_ANSWER_BYTES }), MAX_QUESTIONS)
+  const eventsRpc = eventsUrl === url ? rpc : limitRpc(createRpc(deps, { url: eventsUrl }), MAX_QUESTIONS)
   await assertChain(rpc, request.chainId)
   const chainId = await rpc.getChainId()
   const reader = createAccountReader(rpc, { address, chainId })
@@ -53,7 +53,12 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   // An event after the head block may still be about something before it.
   const eventsHead = await createAccountReader(eventsRpc, { address, chainId: 0 }).getHead()
   const range = { fromBlock: source.fromBlock, toBlock: eventsHead.number }
-  const events = groupEvents(await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range }))
+  const { contract: eventContract } = source
+  const named =
+    eventContract === undefined
+      ? []
+      : await listEvents(eventsRpc, { contract: eventContract, wallet: address, ...range })
+  const events = groupEvents(named)
 
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
   // The chain that is behind determines what is recent: its later events can't exist yet.
@@ -122,19 +127,6 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     logs: logged.logs,
     findings: all,
     conclusion: concludeReport(all),
-  }
-}
-
-/** Limits the requests, for a node with endless answers or a wallet with endless transactions. */
-function limit(rpc: Rpc): Rpc {
-  let questions = 0
-  return {
-    ...rpc,
-    call(method, params) {
-      questions += 1
-      if (questions > MAX_QUESTIONS) throw unavailable(`${rpc.host} would get more than ${MAX_QUESTIONS} requests`)
-      return rpc.call(method, params)
-    },
   }
 }
 
