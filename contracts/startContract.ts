@@ -4,7 +4,12 @@ import type { Address } from 'viem'
 import { deployLogWitness, deployServiceAttestations, type LogWitnessDeployment } from './deployContract.ts'
 
 type Started = { chain: LocalChain; address: Address; env: Environment }
-type StartedWitness = { logWitness: Address; logs: LogWitnessDeployment['logs'] }
+type StartedWitness = {
+  logWitness: Address
+  logs: LogWitnessDeployment['logs']
+  /** The settings for publishing checkpoints instead of events. */
+  checkpointsEnv: Environment
+}
 
 /**
  * A local chain with ServiceAttestations, and the settings that a coordinator needs to publish there. With `origins`, also LogWitness with
@@ -29,11 +34,13 @@ export async function startContract({
   }
   const { address } = await deployServiceAttestations({ ...parameters, owner: deployer.address })
   const key = { privateKey: publisher.privateKey }
-  const env = {
-    ...toPublisherEnv({ rpcUrl, chainId, contract: address, key, confirmIntervalMs: 500 }),
+  const toEnv = (witness?: { address: Address; owner: Address }) => ({
+    ...toPublisherEnv({ rpcUrl, chainId, contract: address, logWitness: witness, key, confirmIntervalMs: 500 }),
     PIPELINE_DELAY_MS: '0',
-  }
+  })
+  const env = toEnv()
   if (origins === undefined) return { chain, address, env }
   const { address: logWitness, logs } = await deployLogWitness({ ...parameters, origins })
-  return { chain, address, env, logWitness, logs }
+  const checkpointsEnv = toEnv({ address: logWitness, owner: deployer.address })
+  return { chain, address, env, logWitness, logs, checkpointsEnv }
 }

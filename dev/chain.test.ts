@@ -4,6 +4,8 @@ import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { hashOrigin } from '@countersign/log'
+import { fromHex, toLogId } from '@countersign/protocol'
 import { startChain } from '@countersign/testing'
 import {
   type Address,
@@ -15,10 +17,11 @@ import {
   keccak256,
   parseEther,
   parseGwei,
+  zeroHash,
 } from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { serviceAttestations } from '../contracts/abi.ts'
+import { logWitness as logWitnessContract, serviceAttestations } from '../contracts/abi.ts'
 import { onSync } from '../packages/service/test/onSync.ts'
 import { readPipeline } from '../services/coordinator/src/publish/config.ts'
 import { type DevChain, type StartDevChainParameters, startDevChain, toChainEnv } from './chain.ts'
@@ -72,12 +75,15 @@ const post = ({ url }: DevChain, body: string) => fetch(`${url}/faucet`, { metho
 
 const contractOf = ({ contract: address }: DevChain) => ({ address, abi: serviceAttestations.abi })
 
+async function publisherOf({ url, publisher }: DevChain) {
+  const privateKey = (await readFile(publisher.privateKeyFile, 'utf8')).trim() as Hex
+  return createWalletClient({ account: privateKeyToAccount(privateKey), transport: http(url) })
+}
+
 /** Publishes as the coordinator's publisher does. */
 async function publish(chain: DevChain, txHash: Hash): Promise<Hash> {
-  const privateKey = (await readFile(chain.publisher.privateKeyFile, 'utf8')).trim() as Hex
-  const wallet = createWalletClient({ account: privateKeyToAccount(privateKey), transport: http(chain.url) })
   const args = [STRANGER, txHash, 'bafkreigh2akiscaildc'] as const
-  return wallet.writeContract({ chain: null, ...contractOf(chain), functionName: 'publish', args })
+  return (await publisherOf(chain)).writeContract({ chain: null, ...contractOf(chain), functionName: 'publish', args })
 }
 
 const signTransfer = (nonce: number, chainId = 31337, account = developer) =>
@@ -319,6 +325,90 @@ describe('the local chain', () => {
     expect(notes).toHaveLength(1)
   })
 
+  describe('with logs', () => {
+    const logOrigins = ['log.localhost/1', 'log.localhost/2']
+    const root = keccak256('0x02')
+
+    function logWitnessOf({ logWitness }: DevChain) {
+      if (logWitness === undefined) throw new Error('no LogWitness')
+      const contract = { address: logWitness.address, abi: logWitnessContract.abi }
+      return { ...logWitness, contract, ids: logWitness.logs.map(({ id }) => id) }
+    }
+    const readHeads = (chain: DevChain) => {
+      const { ids, contract } = logWitnessOf(chain)
+      return Promise.all(
+        ids.map((id) => readerOf(chain).readContract({ ...contract, functionName: 'head', args: [id] })),
+      )
+    }
+    async function advance(chain: DevChain): Promise<Hash> {
+      const { contract, ids } = logWitnessOf(chain)
+      const args = [ids[0] ?? '0x', 3n, root, keccak256('0x03'), []] as const
+      return (await publisherOf(chain)).writeContract({ chain: null, ...contract, functionName: 'advance', args })
+    }
+
+    test('deploys LogWitness on any chain, registers the logs for the publisher, and returns the settings', async () => {
+      await (await start()).stop()
+      // Its address doesn't depend on the accounts that other programs use.
+      await sendFrom(deployer, 2)
+      const chain = await start({ logOrigins })
+      const { address, owner, fromBlock, ids, contract } = logWitnessOf(chain)
+      const reader = readerOf(chain)
+      for (const id of ids) {
+        expect(await reader.readContract({ ...contract, functionName: 'publisher', args: [id] })).toBe(
+          chain.publisher.address,
+        )
+      }
+      expect(ids).toEqual(logOrigins.map((origin) => toLogId(owner, fromHex(hashOrigin(origin)))))
+      expect(await readHeads(chain)).toEqual(ids.map(() => [0n, zeroHash]))
+      expect(toChainEnv(chain)).toMatchObject({
+        PUBLISH: 'checkpoints',
+        LOG_WITNESS_ADDRESS: address,
+        LOG_WITNESS_OWNER: owner,
+        ATTESTATIONS_ADDRESS: chain.contract,
+      })
+      const events = await reader.getContractEvents({ ...contract, fromBlock: 0n })
+      expect(fromBlock).toBe(Number(events[0]?.blockNumber))
+    })
+
+    test('a restart keeps the contract, the logs and their heads, also after a start without logs', async () => {
+      const first = await start({ logOrigins })
+      const hash = await advance(first)
+      const heads = await readHeads(first)
+      expect(heads).toEqual([
+        [3n, root],
+        [0n, zeroHash],
+      ])
+      const { blockNumber } = await readerOf(first).getTransactionReceipt({ hash })
+      await first.stop()
+
+      const without = await start()
+      expect(without.logWitness).toBeUndefined()
+      expect(toChainEnv(without)).not.toHaveProperty('PUBLISH')
+      await without.stop()
+
+      const again = await start({ logOrigins })
+      expect(again.logWitness).toEqual(first.logWitness)
+      expect(await readHeads(again)).toEqual(heads)
+      expect(await readerOf(again).getBlockNumber()).toBe(blockNumber)
+    })
+
+    test('a start that was killed before it registered the last log is continued', async () => {
+      const first = await start({ logOrigins })
+      await first.stop()
+      await writeJournal((await readJournal()).slice(0, -1))
+      const second = await start({ logOrigins })
+      expect(second.logWitness).toEqual(first.logWitness)
+      await advance(second)
+    })
+
+    test('every block is final at once, so that no proof waits on an idle chain', async () => {
+      const chain = await start({ logOrigins })
+      const hash = await advance(chain)
+      const { blockNumber } = await readerOf(chain).getTransactionReceipt({ hash })
+      expect(await readerOf(chain).getBlock({ blockTag: 'finalized' })).toMatchObject({ number: blockNumber })
+    })
+  })
+
   describe('a journal with different transactions', () => {
     const change = (line: string, changes: object) => JSON.stringify({ ...JSON.parse(line), ...changes })
 
@@ -381,9 +471,7 @@ describe('the local chain', () => {
 
   test('funds a publisher again at the next start', async () => {
     const first = await start()
-    const privateKey = (await readFile(first.publisher.privateKeyFile, 'utf8')).trim() as Hex
-    const wallet = createWalletClient({ account: privateKeyToAccount(privateKey), transport: http(first.url) })
-    await wallet.sendTransaction({ chain: null, to: STRANGER, value: parseEther('95') })
+    await (await publisherOf(first)).sendTransaction({ chain: null, to: STRANGER, value: parseEther('95') })
     await first.stop()
     const second = await start()
     expect(await readerOf(second).getBalance({ address: second.publisher.address })).toBeGreaterThan(parseEther('104'))

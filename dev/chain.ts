@@ -17,8 +17,8 @@ import {
   publicActions,
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { serviceAttestations } from '../contracts/abi.ts'
-import { deployServiceAttestations } from '../contracts/deployContract.ts'
+import { logWitness, serviceAttestations } from '../contracts/abi.ts'
+import { deployLogWitness, deployServiceAttestations } from '../contracts/deployContract.ts'
 import { ChainJournalError, openChainJournal } from './chainJournal.ts'
 import { ChainLedgerError, createChainLedger } from './chainLedger.ts'
 import { IMPLEMENTATION, IMPLEMENTATION_BYTECODE } from './implementation.ts'
@@ -29,6 +29,8 @@ export type StartDevChainParameters = {
   stateDir: string
   /** 31337 by default. */
   chainId?: number
+  /** Deploys LogWitness too, with these logs. */
+  logOrigins?: readonly string[] | undefined
   /** Receives notes for the user that need no action. */
   onNote?: (text: string) => void
 }
@@ -39,12 +41,17 @@ export type DevChain = {
   chainId: number
   /** ServiceAttestations: the same address on every local chain. */
   contract: Address
+  /** With `logOrigins`. */
+  logWitness?: LogWitness | undefined
   publisher: { address: Address; privateKeyFile: string }
   /** Sends one ether to the address. */
   faucet(address: Address): Promise<Hash>
   /** Stops the chain. The next start in the same folder continues it. */
   stop(): Promise<void>
 }
+
+/** A LogWitness contract, with the logs that its owner registered. */
+type LogWitness = { address: Address; owner: Address; fromBlock: number; logs: readonly { id: Hash }[] }
 
 /** The same everywhere, so that block 0 has one hash and replayed blocks keep their hashes. */
 const GENESIS_TIMESTAMP = Date.UTC(2025, 0, 1) / 1000
@@ -58,12 +65,12 @@ const PUBLISHER_LOW_WEI = parseEther('10')
  * with the same numbers, hashes, transactions, receipts, logs and balances.
  */
 export async function startDevChain(parameters: StartDevChainParameters): Promise<DevChain> {
-  const { port, stateDir, chainId = 31337, onNote } = parameters
+  const { port, stateDir, chainId = 31337, logOrigins, onNote } = parameters
   const folder = join(stateDir, 'chain')
   await createFolder(folder)
   const path = join(folder, 'journal.jsonl')
   const privateKeyFile = join(folder, 'publisher.key')
-  const publisher = await loadPublisher(privateKeyFile)
+  const { address: publisher } = await loadAccount(privateKeyFile)
   const journal = await openChainJournal({ path, chainId })
   if (journal.wasTorn)
     onNote?.('Dropped the last line of the journal, which was half written when the chain was killed.')
@@ -102,10 +109,22 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
         'No code to delegate to (EIP-7702), because another transaction of the first account took its nonce. `npm run dev -- --reset` starts a new chain.',
       )
     }
+    const logWitness =
+      logOrigins &&
+      (await loadLogWitness({
+        url: chain.url,
+        chainId,
+        owner: await loadAccount(join(folder, 'log-owner.key')),
+        publisher,
+        origins: logOrigins,
+        faucet,
+        path,
+      }))
     return {
       url: chain.url,
       chainId,
       contract,
+      logWitness,
       publisher: { address: publisher, privateKeyFile },
       faucet,
       stop() {
@@ -120,24 +139,24 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
 }
 
 /** A coordinator's settings for publishing on the chain. */
-export function toChainEnv({ url, chainId, contract, publisher }: DevChain): Environment {
+export function toChainEnv({ url, chainId, contract, logWitness, publisher }: DevChain): Environment {
   const key = { file: publisher.privateKeyFile }
-  return toPublisherEnv({ rpcUrl: url, chainId, contract, key, confirmIntervalMs: 1_000 })
+  return toPublisherEnv({ rpcUrl: url, chainId, contract, logWitness, key, confirmIntervalMs: 1_000 })
 }
 
 /**
- * The publisher's account, created at the first start. A well-known account would not work: developers' wallets and scripts use those too and
- * would take the nonces that the publisher has reserved.
+ * An account that the first start creates. A well-known account would not work: developers' wallets and scripts use those too. They would take
+ * the nonces that the publisher has reserved, or the nonce that decides the contract's address.
  */
-async function loadPublisher(path: string): Promise<Address> {
+async function loadAccount(path: string): Promise<ChainAccount> {
   try {
     await writeNewFile({ path, text: `${generatePrivateKey()}\n`, mode: 0o600 })
   } catch (error) {
     if (readCode(error) !== 'EEXIST') throw error
   }
-  const privateKey = (await readFile(path, 'utf8')).trim()
+  const privateKey = (await readFile(path, 'utf8')).trim() as Hex
   try {
-    return privateKeyToAccount(privateKey as Hex).address
+    return { address: privateKeyToAccount(privateKey).address, privateKey }
   } catch {
     // The parser's message could contain the key.
     throw new ChainJournalError(path, 'holds no private key')
@@ -172,6 +191,46 @@ async function loadContract({ url, chainId, deployer, publisher, path }: LoadCon
     throw new ChainJournalError(path, 'has a contract of another publisher')
   }
   return address
+}
+
+type LoadLogWitnessParameters = {
+  url: string
+  chainId: number
+  owner: ChainAccount
+  publisher: Address
+  origins: readonly string[]
+  faucet: DevChain['faucet']
+  path: string
+}
+
+/**
+ * Deploys LogWitness and registers the logs, at the first start with `--checkpoints`. Its owner sends only these transactions, so that every
+ * start finds the contract. Later starts require the same bytecode and publisher.
+ */
+async function loadLogWitness(parameters: LoadLogWitnessParameters): Promise<LogWitness> {
+  const { url: rpcUrl, chainId, owner, publisher, origins, faucet, path } = parameters
+  const reader = createPublicClient({ transport: http(rpcUrl) })
+  const { abi, deployedBytecode } = logWitness
+  const address = getContractAddress({ from: owner.address, nonce: 0n })
+  const code = await reader.getCode({ address })
+  if (code === undefined) await faucet(owner.address)
+  else if (code !== deployedBytecode) throw new ChainJournalError(path, 'has another version of LogWitness')
+  const { logs } = await deployLogWitness({
+    rpcUrl,
+    privateKey: owner.privateKey,
+    publisher,
+    origins,
+    chainId,
+    pollingIntervalMs: 50,
+    ...(code === undefined ? {} : { address }),
+  })
+  const [registered] = await reader.getContractEvents({ address, abi, eventName: 'PublisherRotated', fromBlock: 0n })
+  return {
+    address,
+    owner: owner.address,
+    fromBlock: Number(registered?.blockNumber ?? 0n),
+    logs,
+  }
 }
 
 /**

@@ -16,6 +16,7 @@ describe('the options of npm run dev', () => {
         quoteLatencyMs: 39,
         hasWeb: true,
         hasLog: false,
+        hasCheckpoints: false,
         origins: [],
         directUrl: undefined,
         isVerbose: false,
@@ -27,7 +28,7 @@ describe('the options of npm run dev', () => {
 
   test('reads each option', () => {
     const args =
-      '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --demo-port 5 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3 --verbose --log'
+      '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --demo-port 5 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3 --verbose --log --checkpoints'
     expect(parseOptions([...args.split(' '), '--state', '/tmp/state'])).toEqual({
       kind: 'run',
       options: {
@@ -36,6 +37,7 @@ describe('the options of npm run dev', () => {
         quoteLatencyMs: 0,
         hasWeb: false,
         hasLog: true,
+        hasCheckpoints: true,
         origins: [],
         directUrl: undefined,
         isVerbose: true,
@@ -79,12 +81,16 @@ describe('the options of npm run dev', () => {
     expect(faultOf('--reset', '--database', 'postgres://localhost/dev')).toContain('--reset')
   })
 
+  test('rejects --checkpoints without --log', () => {
+    expect(faultOf('--checkpoints')).toBe('--checkpoints: requires --log')
+  })
+
   test('the usage names every option', () => {
     const names = [...USAGE.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, name]) => name ?? '')
     expect(names).toContain('--no-web')
     // The error may be about its value, but not about its name.
     for (const name of names) expect(faultOf(name)).not.toContain('Unknown option')
-    expect(names).toHaveLength(16)
+    expect(names).toHaveLength(17)
   })
 
   test('accepts several origins, as browsers write them', () => {

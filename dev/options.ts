@@ -9,6 +9,8 @@ export type Options = {
   hasWeb: boolean
   /** The enclave requires a log that three witnesses cosign. */
   hasLog: boolean
+  /** Publishes checkpoints of the log instead of one event per signature. Requires the log. */
+  hasCheckpoints: boolean
   /** Origins of other apps that may call, and that sign-in may return to. */
   origins: readonly string[]
   /** The only page that users can sign in to: it does so at the identity provider itself, which returns to this URL. */
@@ -34,6 +36,7 @@ with its database, IPFS node and worker, the web app, and a demo site to sign in
   --verbose             show all log lines, not only warnings and errors
   --no-web              leave out the web app and the demo site. Your own app at --web-port may still call
   --log                 add a log of every signature, which three witnesses cosign
+  --checkpoints         with --log: publish checkpoints of the log on the chain, instead of one event per signature
   --database URL        use this PostgreSQL instead of starting one
   --quote-latency MS    duration of a simulated quote (default 39, like a real one)
   --web-port N          web app (default 5173)
@@ -54,6 +57,7 @@ const OPTIONS = {
   'quote-latency': { type: 'string' },
   'no-web': { type: 'boolean', default: false },
   log: { type: 'boolean', default: false },
+  checkpoints: { type: 'boolean', default: false },
   origin: { type: 'string', multiple: true },
   direct: { type: 'string' },
   verbose: { type: 'boolean', default: false },
@@ -81,11 +85,13 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
       direct: directUrl,
       verbose: isVerbose,
       log: hasLog,
+      checkpoints: hasCheckpoints,
     } = values
     if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) throw new Fault('--database: expected postgres://…')
     // The keys would be new and the wallets in the database old: no user could sign in again.
     if (reset && databaseUrl !== undefined)
       throw new Fault('--reset: deletes only local state, not the database of --database')
+    if (hasCheckpoints && !hasLog) throw new Fault('--checkpoints: requires --log')
     if (stateDir === '') throw new Fault('--state: expected a folder')
     if (!origins.every(isOrigin)) {
       throw new Fault('--origin: expected only scheme, host and port, such as http://localhost:3000')
@@ -109,7 +115,19 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     const hasWeb = !values['no-web']
     return {
       kind: 'run',
-      options: { reset, databaseUrl, quoteLatencyMs, hasWeb, hasLog, origins, directUrl, isVerbose, ports, stateDir },
+      options: {
+        reset,
+        databaseUrl,
+        quoteLatencyMs,
+        hasWeb,
+        hasLog,
+        hasCheckpoints,
+        origins,
+        directUrl,
+        isVerbose,
+        ports,
+        stateDir,
+      },
     }
   } catch (error) {
     if (!(error instanceof Fault)) throw error

@@ -67,7 +67,7 @@ export type StartStackParameters = {
 /** Starts everything, in parallel where possible. */
 export function startStack(parameters: StartStackParameters): Stack {
   const { options, voice, onFault, isWebBuilt, hasDocs = false } = parameters
-  const { ports, quoteLatencyMs, hasWeb, origins, directUrl } = options
+  const { ports, quoteLatencyMs, hasWeb, hasCheckpoints, origins, directUrl } = options
   const stateDir = resolve(options.stateDir ?? toPath('.countersign'))
   const publicUrl = `http://localhost:${ports.coordinator}`
   const webUrl = `http://localhost:${ports.web}`
@@ -208,7 +208,12 @@ export function startStack(parameters: StartStackParameters): Stack {
       ),
       beginHere('satellite', () => startSatellite()),
       beginHere('chain', () =>
-        startDevChain({ port: ports.chain, stateDir, onNote: (text) => voice.say('chain', text) }),
+        startDevChain({
+          port: ports.chain,
+          stateDir,
+          logOrigins: hasCheckpoints ? log?.settings.origins : undefined,
+          onNote: (text) => voice.say('chain', text),
+        }),
       ),
       databaseStarting,
       witnessesStarting,
@@ -286,6 +291,9 @@ export function startStack(parameters: StartStackParameters): Stack {
         'Sign-in by': `${issuer.issuer} (no password: choose a user)`,
         Chain: `${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ETH)`,
         Contract: chain.contract,
+        ...(chain.logWitness === undefined
+          ? {}
+          : { Checkpoints: `${chain.logWitness.address} (the contract for checkpoints of the log)` }),
         Delegation: `${IMPLEMENTATION} (code that wallets may delegate to)`,
         Manifest: `${manifestFile} (trust anchors for verifying proofs of this stack)`,
         ...(witnesses === undefined

@@ -101,6 +101,16 @@ describe('the state of the local stack', () => {
       expect((await start(hash('c1'), { log })).manifest.log).toEqual(log)
     })
 
+    test('keeps the log contract of an earlier one, whose proofs still need it', async () => {
+      const logContracts = [
+        { chainId: 31337, address: `0x${'c0'.repeat(20)}`, fromBlock: 5, logs: [{ id: `0x${hash('d1')}` }] },
+      ]
+      await start(hash('c1'), { logContracts })
+      const { path, manifest } = await start(hash('c2'))
+      expect(manifest.logContracts).toEqual(logContracts)
+      expect(parseManifest(await readFile(path, 'utf8'))).toEqual(manifest)
+    })
+
     test('replaces a damaged one', async () => {
       await writeFile(join(dir, 'manifest.json'), '{')
       expect((await start(hash('c1'))).manifest.enclave.configHashes).toEqual([hash('c1')])

@@ -66,6 +66,7 @@ function addEarlier(manifest: Manifest, earlier: Manifest | undefined): Manifest
   if (earlier === undefined) return manifest
   const { log, ...rest } = manifest
   const { enclave, coordinator } = manifest
+  const logContracts = manifest.logContracts ?? earlier.logContracts
   return {
     ...rest,
     enclave: {
@@ -79,6 +80,7 @@ function addEarlier(manifest: Manifest, earlier: Manifest | undefined): Manifest
       configHashes: union(coordinator.configHashes, earlier.coordinator.configHashes),
     },
     entropyKeys: union(manifest.entropyKeys, earlier.entropyKeys),
+    ...(logContracts === undefined ? {} : { logContracts }),
     // Receipts from before the log would fail. The settings, which the configuration hash covers, name the witnesses.
     ...(log === undefined || earlier.log === undefined ? {} : { log }),
   }

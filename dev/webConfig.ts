@@ -6,11 +6,13 @@ import type { WebConfig } from '../apps/web/src/config.ts'
 import type { DevChain } from './chain.ts'
 import { TEST_TOKEN } from './testToken.ts'
 
-type Chain = Pick<DevChain, 'url' | 'chainId' | 'contract'>
+type Chain = Pick<DevChain, 'url' | 'chainId' | 'contract'> & {
+  logWitness?: Omit<NonNullable<DevChain['logWitness']>, 'owner'> | undefined
+}
 
 /** The manifest for verifiers of this stack's proofs: it trusts only this stack. With a log, `witnesses` are its witnesses. */
 export function createDevManifest(
-  { chainId, contract }: Chain,
+  { chainId, contract, logWitness }: Chain,
   anchors: StackAnchors,
   witnesses: readonly { vkey: string; url: string }[] | undefined,
 ): Manifest {
@@ -28,6 +30,18 @@ export function createDevManifest(
       ? {}
       : { log: toPolicy(witnesses.map(({ vkey }) => vkey)), witnessUrls: witnesses.map(({ url }) => url) }),
     contracts: [{ chainId, address: contract.toLowerCase() }],
+    ...(logWitness === undefined
+      ? {}
+      : {
+          logContracts: [
+            {
+              chainId,
+              address: logWitness.address.toLowerCase(),
+              fromBlock: logWitness.fromBlock,
+              logs: logWitness.logs.map(({ id }) => ({ id })),
+            },
+          ],
+        }),
   }
 }
 

@@ -14,6 +14,7 @@ export async function startDevStack({
   isWebBuilt = false,
   hasDocs = false,
   hasLog = false,
+  hasCheckpoints = false,
   isDirect = false,
 } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
@@ -29,6 +30,7 @@ export async function startDevStack({
       quoteLatencyMs: 0,
       hasWeb,
       hasLog,
+      hasCheckpoints,
       origins: [],
       directUrl: isDirect ? `http://localhost:${web}/` : undefined,
       isVerbose: true,

@@ -14,6 +14,9 @@ export const APP_ORIGIN = 'http://localhost:5173'
 /** The key of `startSatellite` without a seed, as a constant, since computing it would load the simulator. */
 const SATELLITE_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
 
+/** The default origins of a local log and its spare. */
+export const LOG_ORIGINS: readonly string[] = ['log.localhost/1', 'log.localhost/2']
+
 /** A log that the enclave requires. The quorum is a majority of the witnesses. */
 export type EnclaveLogSettings = {
   /** Origins of this enclave, the preferred one first. */
@@ -115,8 +118,10 @@ export function toPublisherEnv(parameters: {
   contract: string
   key: { privateKey: string } | { file: string }
   confirmIntervalMs: number
+  /** Publishes checkpoints of the log to this LogWitness, where `owner` registered the log. Default: one event per signature. */
+  logWitness?: { address: string; owner: string } | undefined
 }): Environment {
-  const { rpcUrl, chainId, contract, key, confirmIntervalMs } = parameters
+  const { rpcUrl, chainId, contract, key, confirmIntervalMs, logWitness } = parameters
   return {
     RPC_URL: rpcUrl,
     CHAIN_ID: String(chainId),
@@ -125,6 +130,15 @@ export function toPublisherEnv(parameters: {
     // A local chain has no reorganizations.
     CONFIRMATIONS: '1',
     CONFIRM_INTERVAL_MS: String(confirmIntervalMs),
+    ...(logWitness === undefined
+      ? {}
+      : {
+          PUBLISH: 'checkpoints',
+          LOG_WITNESS_ADDRESS: logWitness.address,
+          LOG_WITNESS_OWNER: logWitness.owner,
+          // A local chain's gas is free, so proofs don't wait for others.
+          PUBLISH_DELAY_MS: '0',
+        }),
   }
 }
 

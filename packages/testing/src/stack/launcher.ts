@@ -3,6 +3,7 @@ export {
   APP_ORIGIN,
   type EnclaveLogSettings,
   type Environment,
+  LOG_ORIGINS,
   noRateLimits,
   PAGE_CLIENT_ID,
   toCoordinatorEnv,

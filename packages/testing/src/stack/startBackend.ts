@@ -5,7 +5,14 @@ import { startOidcProvider } from '../oidc.ts'
 import { findFreePorts } from '../ports.ts'
 import { startSatellite } from '../satellite.ts'
 import { createTestDatabase } from '../testDatabase.ts'
-import { APP_ORIGIN, type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from './environments.ts'
+import {
+  APP_ORIGIN,
+  type Environment,
+  LOG_ORIGINS,
+  noRateLimits,
+  toCoordinatorEnv,
+  toEnclaveEnv,
+} from './environments.ts'
 import { mains, toMains, toPath } from './paths.ts'
 import { allStarted, type Scope, startInScope } from './scope.ts'
 import { type Service, startService } from './startService.ts'
@@ -43,7 +50,7 @@ export type StartBackendParameters = {
 export type BackendLog = {
   /** Number of witnesses. Default: three. */
   witnesses?: number
-  /** Origins of the enclave, the preferred one first. */
+  /** Origins of the enclave, the preferred one first. Default: `LOG_ORIGINS`. */
   origins?: readonly string[]
   /** Origins that witnesses know. Default: all. */
   knownOrigins?: readonly string[]
@@ -62,8 +69,6 @@ const accounts: readonly OidcAccount[] = ['alice', 'bob', 'carol', 'dave', 'erin
   name: `The one called ${sub}`,
 }))
 
-/** Origins of a local log and its spare. */
-const LOG_ORIGINS = ['log.localhost/1', 'log.localhost/2']
 const READY_MS = 60_000
 
 /** A coordinator that kills or freezes itself at a named crash point. */
