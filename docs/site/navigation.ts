@@ -44,6 +44,7 @@ const GROUPS: readonly [title: string, lead: string, files: readonly string[]][]
       'docs/errors.md',
       'packages/receipt/spec/receipt-v1.md',
       'packages/receipt/spec/receipt-v2.md',
+      'packages/receipt/spec/anchor-v1.md',
       'packages/attestation/spec/evidence.md',
       'packages/log/spec/log-v1.md',
       'packages/policy/spec/policy-v1.md',

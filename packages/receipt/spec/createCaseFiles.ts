@@ -123,7 +123,7 @@ export type Case = {
   steps: Partial<Record<StepId, StepStatus>>
 }
 
-type CaseEvent = Omit<ChainLog, 'blockTime'> & { blockTime: string }
+export type CaseEvent = Omit<ChainLog, 'blockTime'> & { blockTime: string }
 
 /** A change to `transaction.car`: its sections in another order, then bytes replaced. `error` is null if a reader accepts the file. */
 export type CarCase = {

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { toHex } from '@countersign/protocol'
-import { blockSchemas, encodeReceiptCar, parseBlock, receiptSchema } from '@countersign/receipt'
+import { anchorSchemas, blockSchemas, encodeReceiptCar, parseBlock, receiptSchema } from '@countersign/receipt'
 import {
   createReceiptSimulator,
   type SimulatedAttestation,
@@ -70,13 +70,7 @@ export function parseGolden({ bytes, blocks }: SimulatedAttestation): GoldenBloc
 
 async function createSpecFilesV2(): Promise<[string, string][]> {
   const decode = (block: Uint8Array) => new TextDecoder().decode(block)
-  const schemas = Object.entries(blockSchemas).map(([name, schema]): [string, string] => [
-    `receipt-v2.${name}.schema.json`,
-    toJson({
-      $id: `urn:countersign:spec:receipt:2:${name}`,
-      ...z.toJSONSchema(schema, { target: 'draft-2020-12' }),
-    }),
-  ])
+  const schemas = [...toSchemaFiles('receipt', 2, blockSchemas), ...toSchemaFiles('anchor', 1, anchorSchemas)]
   const files: [string, string][] = []
   const expected: Record<string, unknown> = {}
   for (const [name, signing] of Object.entries(goldenSignings)) {
@@ -90,6 +84,16 @@ async function createSpecFilesV2(): Promise<[string, string][]> {
   }
   const rest = [...(await createVaultFiles()), ...(await createLogFiles())]
   return [...schemas, ...files, ['golden-v2/expected.json', toJson(expected)], ...rest]
+}
+
+function toSchemaFiles(format: string, version: number, schemas: Record<string, z.ZodType>): [string, string][] {
+  return Object.entries(schemas).map(([name, schema]): [string, string] => [
+    `${format}-v${version}.${name}.schema.json`,
+    toJson({
+      $id: `urn:countersign:spec:${format}:${version}:${name}`,
+      ...z.toJSONSchema(schema, { target: 'draft-2020-12' }),
+    }),
+  ])
 }
 
 /** A transaction in a log. */

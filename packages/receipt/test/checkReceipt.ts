@@ -1,7 +1,7 @@
 import { createVerifier } from '@countersign/attestation'
 import { attestationPublishedTopic, type Hex } from '@countersign/protocol'
 import { GOLDEN_SIGNED_AT } from '../spec/createSpecFiles.ts'
-import type { ChainLog } from '../src/check/checkChain.ts'
+import type { ChainLog } from '../src/check/chainReader.ts'
 import type { StepId } from '../src/check/steps.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../src/checkReceipt.ts'
 import {
@@ -15,7 +15,7 @@ import {
 export const service = createReceiptSimulator()
 export const verifier = createVerifier({ roots: service.roots })
 
-type Files = Pick<SimulatedAttestation, 'bytes' | 'collateral' | 'anchors'> & Pick<CheckReceiptOptions, 'blocks'>
+type Files = Pick<SimulatedAttestation, 'bytes' | 'collateral'> & Pick<CheckReceiptOptions, 'anchors' | 'blocks'>
 
 export function check({ bytes, collateral, anchors, blocks = {} }: Files, changes: Partial<CheckReceiptOptions> = {}) {
   const { roots, mockEntropyKeys } = service

@@ -161,7 +161,8 @@ export function readAnchor(bytes: Uint8Array, partBytes: readonly Uint8Array[]):
     if (toCid(one) !== block.parts[index]) throw invalid(`part ${index} does not match its CID`)
     return parts.parse(one)
   })
-  const { origin, size, root } = parseLogged(() => parseCheckpoint(parseNote(block.checkpoint).text))
+  const { origin, size, root, extensions } = parseLogged(() => parseCheckpoint(parseNote(block.checkpoint).text))
+  if (extensions.length > 0) throw invalid('the checkpoint has extension lines')
   const { from } = block
   const frontier = { size: from, hashes: block.frontier.map(fromHex) }
   const leaves = read.flatMap(({ entries }) =>

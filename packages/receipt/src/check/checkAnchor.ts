@@ -50,15 +50,18 @@ export async function checkAnchor(
     throw new StepSkip(`The checkpoint has ${size} entries, more than your manifest accepts for this log.`)
   }
   const logs = await reader.getLogs({ address: contract, topics: [checkpointTopic, id, toSizeTopic(size)] })
+  // The contract emits it once. The earliest counts, so that the order of a node's answer doesn't matter.
   const [own] = logs
     .filter(({ address }) => address.toLowerCase() === contract)
     .map((one) => ({ ...one, ...parseCheckpointEvent(one) }))
     .filter((event) => event.id === id && event.size === size)
+    .toSorted((a, b) => a.blockTime.getTime() - b.blockTime.getTime())
   if (own === undefined) return undefined
   const bytes = needs(block, 'the anchor block is withheld')
   const hash = `0x${toHex(sha256(bytes))}`
   failIf(hash !== own.block, `The anchor block has the hash ${hash}, but the checkpoint names ${own.block}.`)
   const { checkpoint } = assertCosigned(parseAnchorBlock(bytes).checkpoint, { log, policy })
+  failIf(checkpoint.extensions.length > 0, 'The checkpoint has more lines than origin, size and root.')
   const isSame = checkpoint.size === size && toHex(checkpoint.root) === own.root.slice(2)
   if (!isSame) throw new StepFailure('The witnesses cosigned another tree than the one on the chain.')
   const root = fromPrefixedHex(own.root)

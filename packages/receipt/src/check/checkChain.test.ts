@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { createEvent, encodeCid } from '../../test/checkReceipt.ts'
 import { checkReceipt } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
-import { type ChainLog, type ChainReader, checkChain } from './checkChain.ts'
+import type { ChainLog, ChainReader } from './chainReader.ts'
+import { checkChain } from './checkChain.ts'
 import { createTranscript } from './steps.ts'
 
 const service = createReceiptSimulator()
@@ -82,7 +83,7 @@ describe('the chain points to the receipt', () => {
     await checkChain(
       transcript,
       { ...view, coordinator: { ...coordinator, selfAttestation } },
-      { chain: undefined, anchors, policy: {}, cid, isEventDue: true },
+      { chain: undefined, anchors, policy: {}, cid, isEventDue: true, anchor: undefined, entry: undefined },
     )
     expect(transcript.steps.find(({ id }) => id === 'time')).toMatchObject({ status: 'fail' })
   })

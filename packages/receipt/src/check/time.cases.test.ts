@@ -4,7 +4,7 @@ import { conclude } from '../../../verify/src/verify.ts'
 import { createEvent, statusOf } from '../../test/checkReceipt.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../checkReceipt.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
-import type { ChainLog, ChainReader } from './checkChain.ts'
+import type { ChainLog, ChainReader } from './chainReader.ts'
 import type { StepStatus } from './steps.ts'
 
 const service = createReceiptSimulator()
