@@ -151,6 +151,7 @@ export const wrong: Readonly<Record<string, World>> = {
   CountersignPinnerFails: { [attempts('pin', 'pinned')]: steady(5) },
   CountersignChainFails: { [attempts('publish', 'ok')]: steady(5) },
   CountersignPublisherRefused: { [attempts('publish', 'publisher_not_allowed')]: growing(1) },
+  CountersignAnchorConflict: { [attempts('publish', 'anchor_conflict')]: growing(1) },
   CountersignPublisherShort: { [`countersign_publisher_affordable_gas{${W1}, account="0x01"}`]: steady(1e7) },
   CountersignPublisherOutOfFunds: { [attempts('publish', 'insufficient_funds')]: growing(1) },
   CountersignGasBudgetSpent: { [attempts('publish', 'gas_budget_spent')]: growing(1) },

@@ -30,7 +30,7 @@ export type Snapshot = { proofs: ProofRow[]; publications: PublicationRow[]; job
 
 /** Deletes all proofs and jobs. */
 export async function clearProofs({ database: { db } }: TestStore): Promise<void> {
-  await sql`truncate proofs, receipts, releases, coordinator_blocks, signings, signing_lookups, publication_transactions, publications, verifications, batches`.execute(
+  await sql`truncate proofs, receipts, releases, coordinator_blocks, signings, signing_lookups, anchors, publication_transactions, publications, verifications, batches`.execute(
     db,
   )
   await sql`delete from pgboss.job`.execute(db)

@@ -1,4 +1,5 @@
-import { isLoopbackUrl } from '@countersign/protocol'
+import { hashOrigin } from '@countersign/log'
+import { fromHex, isLoopbackUrl, toLogId } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { ChainError } from '../../publish/chain/chainError.ts'
 import { encodePublish } from '../../publish/chain/contract.ts'
@@ -6,7 +7,8 @@ import { createViemChain, type ViemChain } from '../../publish/chain/viemChain.t
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import { explain } from './reasons.ts'
 
-const SETTINGS = /^(RPC_URL|CHAIN_ID|ATTESTATIONS_ADDRESS|PUBLISHER_PRIVATE_KEY.*|WORKER)$/
+const SETTINGS =
+  /^(RPC_URL|CHAIN_ID|ATTESTATIONS_ADDRESS|PUBLISHER_PRIVATE_KEY.*|PUBLISH|LOG_WITNESS_(ADDRESS|OWNER)|WORKER)$/
 /** Warns if the balance pays for fewer publications of one proof each. */
 const FEW = 100n
 const WEI = 10n ** 18n
@@ -19,7 +21,10 @@ const SAMPLE = encodePublish([
 ])
 
 /** Checks the chain with the client that publishes. It sends no transaction. */
-export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: Context): Check[] {
+export function createChainChecks(
+  { subject, clock, fetch, times, timeoutMs }: Context,
+  { listOrigins }: { listOrigins(): Promise<readonly string[]> },
+): Check[] {
   const { pipeline } = subject
   let made: ViemChain | undefined
 
@@ -42,6 +47,27 @@ export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: C
   async function checkChain(chain: ViemChain): Promise<Finding> {
     await chain.assertReady()
     return ok(`chain ${chain.chainId}, contract ${chain.contract}, publisher ${chain.account}`)
+  }
+
+  /** Each log of the database. An origin that isn't in use yet may be missing. */
+  async function checkLogs(chain: ViemChain): Promise<Finding> {
+    const { logWitness } = pipeline ?? {}
+    if (logWitness === undefined) return skipped('PUBLISH is events')
+    const { contract, owner } = logWitness
+    const origins = await listOrigins()
+    if (origins.length === 0)
+      return warning('the database has no log yet', 'Run the doctor again after the first signature.')
+    const refused: string[] = []
+    for (const origin of origins) {
+      const log = await chain.readLog({ contract, id: toLogId(owner, fromHex(hashOrigin(origin))) })
+      if (log.publisher !== chain.account) refused.push(origin)
+    }
+    if (refused.length === 0) return ok(`${contract}, ${origins.length} logs of ${owner}`)
+    const command = `npm run deploy:contract -- --contract LogWitness --address ${contract}`
+    return fault(
+      `${chain.account} is not the publisher of ${refused.join(', ')}`,
+      `Have ${owner} register the log (${command}) or call rotatePublisher, or correct LOG_WITNESS_OWNER.`,
+    )
   }
 
   async function checkBalance(chain: ViemChain): Promise<Finding> {
@@ -69,6 +95,7 @@ export function createChainChecks({ subject, clock, fetch, times, timeoutMs }: C
 
   return [
     { name: 'chain', settings: SETTINGS, run: guarded(checkChain) },
+    { name: 'checkpoints', settings: SETTINGS, needs: ['chain'], uses: ['database'], run: guarded(checkLogs) },
     { name: 'balance', settings: SETTINGS, needs: ['chain'], run: guarded(checkBalance) },
     { name: 'chain-head', settings: SETTINGS, needs: ['chain'], run: guarded(checkHead) },
   ]
@@ -106,7 +133,8 @@ function describeError({ code, details = '', message }: ChainError): Finding {
 
 const MENDS: Partial<Record<ChainError['code'], string>> = {
   chain_mismatch: 'Correct CHAIN_ID, or set RPC_URL to an RPC of that chain.',
-  contract_missing: 'Correct ATTESTATIONS_ADDRESS, or deploy the contract: npm run deploy:contract -- --help.',
+  contract_missing:
+    'Correct ATTESTATIONS_ADDRESS or LOG_WITNESS_ADDRESS, or deploy the contract: npm run deploy:contract -- --help.',
   publisher_not_allowed:
     'Use the publisher’s key, or ask the contract’s owner to call rotatePublisher with this account.',
   call_reverted: 'ATTESTATIONS_ADDRESS is another contract or another release of it: correct the address.',

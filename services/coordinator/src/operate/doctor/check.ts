@@ -83,6 +83,7 @@ export const checks = {
   publishing: 'which process publishes the proofs',
   pins: 'the pin service: its credentials, and reading a pinned block',
   chain: 'the chain, the contract and the publisher',
+  checkpoints: 'the contract LogWitness, and the publisher of each log',
   balance: 'how many publications the publisher can pay for',
   'chain-head': 'the age of the newest block',
   tls: 'the certificate of PUBLIC_URL',

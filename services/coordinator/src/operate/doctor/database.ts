@@ -13,6 +13,8 @@ export type DatabaseView = {
   collateralCache: CollateralCache
   /** Returns the CID of a pinned receipt, or undefined. */
   findPinnedCid(): Promise<string | undefined>
+  /** The origins of all logs. */
+  listOrigins(): Promise<readonly string[]>
 }
 
 const SETTINGS = /^DATABASE_URL(_FILE)?$/
@@ -103,6 +105,14 @@ export function createDatabaseChecks(context: Context): { checks: Check[]; view:
           .executeTakeFirst()
           .catch(() => undefined)
         return row?.ipfs_cid ?? undefined
+      },
+      async listOrigins() {
+        const rows = await opened?.db
+          .selectFrom('logs')
+          .select('origin')
+          .execute()
+          .catch(() => [])
+        return rows?.map(({ origin }) => origin) ?? []
       },
     },
   }

@@ -79,6 +79,7 @@ async function loadChecks(context: Context, selected: readonly CheckName[]): Pro
   let database: DatabaseView = {
     collateralCache: { load: async () => undefined, async save() {} },
     findPinnedCid: async () => undefined,
+    listOrigins: async () => [],
   }
   let enclave: EnclaveView = { terms: () => [] }
   if (isSelected('configuration', 'secrets', 'publishing', 'node', 'data-directory', 'disk', 'policy')) {
@@ -103,8 +104,8 @@ async function loadChecks(context: Context, selected: readonly CheckName[]): Pro
     if (isSelected('log')) found.push(...(await import('./log.ts')).createLogChecks(context, enclave))
   }
   if (isSelected('pins')) found.push(...(await import('./pins.ts')).createPinsChecks(context, database))
-  if (isSelected('chain', 'balance', 'chain-head')) {
-    found.push(...(await import('./chain.ts')).createChainChecks(context))
+  if (isSelected('chain', 'checkpoints', 'balance', 'chain-head')) {
+    found.push(...(await import('./chain.ts')).createChainChecks(context, database))
   }
   if (isSelected('clock')) found.push(...(await import('./clock.ts')).createClockChecks(context))
   return found.toSorted((left, right) => checkNames.indexOf(left.name) - checkNames.indexOf(right.name))
