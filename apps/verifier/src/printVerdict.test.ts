@@ -167,7 +167,7 @@ describe('text output', () => {
 
   test.each([
     ['pending_onchain', 'Try again in a few minutes'],
-    ['onchain_failed', 'there will be no event'],
+    ['onchain_failed', 'it will not be on the chain'],
   ] as const)('says for a proof with status %s: %s', (status, advice) => {
     const proof = toProof(honest, { status })
     const steps = [toStep('time-bound', 'skip')]

@@ -1,11 +1,13 @@
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
+import { type FakeAnchor, logWitness, toCheckpoint } from '../anchors.ts'
 import { contract, type FakeIssue, signedAt, toLog } from '../issues.ts'
 import { json } from '../network.ts'
 
 export const stranger = `0x${'99'.repeat(20)}`
 
 type FakeTransaction = { hash: string; from: string; nonce: number; authorizationList?: readonly unknown[] }
-type FakeBlock = { transactions: FakeTransaction[]; logs: ReturnType<typeof toLog>[]; code?: string }
+type FakeLog = Omit<ReturnType<typeof toLog>, 'address'> & { address: string }
+type FakeBlock = { transactions: FakeTransaction[]; logs: FakeLog[]; code?: string }
 
 const quantity = (value: number) => `0x${value.toString(16)}`
 const hashOf = (number: number, fork: number) => `0x${(number * 1000 + fork + 1).toString(16).padStart(64, 'b')}`
@@ -21,6 +23,8 @@ export function createFakeNode({ wallet }: { wallet: string }) {
     /** Earlier blocks have no state. */
     firstState: 0,
     maxLogBlocks: Number.POSITIVE_INFINITY,
+    /** The number of newest blocks that are not final. */
+    unsettled: 0,
     /** Responses that replace the node's; undefined uses the node's. */
     lie: (_method: string, _params: readonly unknown[]): unknown => undefined,
     mine(...transactions: FakeTransaction[]) {
@@ -39,6 +43,13 @@ export function createFakeNode({ wallet }: { wallet: string }) {
       const number = node.mine()
       const place = { blockNumber: quantity(number), blockHash: hashOf(number, node.fork) }
       for (const issue of issues) blocks[number]?.logs.push(toLog(issue, { ...place, ...changes }))
+    },
+    /** The checkpoint of an anchor, in a separate block. Returns its number. */
+    anchor(anchor: FakeAnchor, changes: Readonly<Record<string, unknown>> = {}): number {
+      const number = node.mine()
+      const place = { blockNumber: quantity(number), blockHash: hashOf(number, node.fork) }
+      blocks[number]?.logs.push({ ...toCheckpoint(anchor), ...place, ...changes })
+      return number
     },
     answer(_url: URL, init: RequestInit): Response {
       const { id, method, params } = JSON.parse(String(init.body))
@@ -69,7 +80,8 @@ export function createFakeNode({ wallet }: { wallet: string }) {
       case 'eth_chainId':
         return '0x7a69'
       case 'eth_getBlockByNumber': {
-        const number = params[0] === 'latest' ? head : Number(params[0])
+        const tags: Record<string, number> = { latest: head, finalized: head - node.unsettled }
+        const number = tags[String(params[0])] ?? Number(params[0])
         const seconds = Math.floor(signedAt.getTime() / 1000) + 60 * number
         const transactions = (blocks[number]?.transactions ?? []).map((item) => toTransaction(item, number))
         return { number: quantity(number), hash: hashOf(number, node.fork), timestamp: quantity(seconds), transactions }
@@ -86,10 +98,13 @@ export function createFakeNode({ wallet }: { wallet: string }) {
         return found === undefined ? null : toTransaction(found, number)
       }
       case 'eth_getLogs': {
-        const { fromBlock, toBlock, address } = params[0] as Record<string, string>
+        const { fromBlock, toBlock: last, address, topics } = params[0] as Record<string, string>
+        const toBlock = last === 'latest' ? head : last
         if (Number(toBlock) - Number(fromBlock) >= node.maxLogBlocks) return new Error('block range is too wide')
         const logs = blocks.slice(Number(fromBlock), Number(toBlock) + 1).flatMap((block) => block.logs)
-        return address === contract ? logs : []
+        // Ignores other topics than the first, so that readers must filter.
+        const isOurs = [address].flat().some((one) => one === contract || one === logWitness)
+        return isOurs ? logs.filter((log) => log.topics[0] === topics?.[0]) : []
       }
     }
     return new Error('the method does not exist')
