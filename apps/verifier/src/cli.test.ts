@@ -125,7 +125,7 @@ describe('exit codes', () => {
   test('returns 7 without a chain, and names what is missing', async () => {
     const { exitCode, stdout, stderr } = await verify(['verify', 'receipt.json', '--allow-mock', ...anchors])
     expect({ exitCode, stderr }).toEqual({ exitCode: 7, stderr: '' })
-    expect(stdout).toContain('– The event came soon after the signing')
+    expect(stdout).toContain('– The receipt was published soon after the signing')
     expect(stdout).toContain('Signing time: No event was found')
     expect(stdout).toContain('a node with --rpc')
     expect(stdout).not.toMatch(/verified, on|VERIFIED/)
@@ -139,7 +139,7 @@ describe('exit codes', () => {
     const argv = ['verify', 'receipt.json', '--allow-mock', ...anchors, ...node]
     const { exitCode, stdout } = await verify(argv)
     expect(exitCode).toBe(6)
-    expect(stdout).toContain('– The event came soon after the signing')
+    expect(stdout).toContain('– The receipt was published soon after the signing')
     expect(stdout).toContain('more than 72 h after')
     expect(stdout).not.toMatch(/verified, on|VERIFIED/)
     expect((await verify([...argv, '--maximum-event-delay', String(tenYears - 1)])).exitCode).toBe(6)

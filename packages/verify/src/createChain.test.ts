@@ -19,7 +19,7 @@ const query = {
 async function read(listener: RequestListener, fromBlock = 0) {
   const { url } = await startLoopback(listener)
   const rpc = createRpc(deps, { url })
-  const chain = createChain(rpc, { contract, fromBlock })
+  const chain = createChain(rpc, { contract, fromBlock, logContracts: [] })
   return { rpc, chain, reader: chain.reader }
 }
 
@@ -51,7 +51,7 @@ describe('a chain over JSON-RPC', () => {
 
   test('does not use a node of another chain than the contract’s', async () => {
     const { url, requests } = await startLoopback(serveRpc(toChain(honest)))
-    const chain = createChain(createRpc(deps, { url }), { contract, fromBlock: 0, chainId: 1 })
+    const chain = createChain(createRpc(deps, { url }), { contract, fromBlock: 0, chainId: 1, logContracts: [] })
     await expect(chain.reader.getLogs(query)).rejects.toThrow(withCode('chain_unavailable', 'of chain 31337, not 1'))
     expect(requests).toHaveLength(1)
   })

@@ -52,7 +52,7 @@ export type CreateChainParameters = {
   fromBlock: number
   /** Rejects nodes of other chains. Undefined for any chain. */
   chainId?: number | undefined
-  logContracts?: readonly ManifestLogContract[]
+  logContracts: readonly ManifestLogContract[]
 }
 
 /** A transaction usually has one event. The limit bounds the work that a node or publisher can cause. */
@@ -63,7 +63,7 @@ const MAX_SEARCH_MS = 900_000
 
 export function createChain(
   rpc: Rpc,
-  { contract, fromBlock, chainId, logContracts = [] }: CreateChainParameters,
+  { contract, fromBlock, chainId, logContracts }: CreateChainParameters,
   { now = () => new Date() }: { now?: () => Date } = {},
 ): Chain {
   const publications: Publication[] = []
@@ -230,7 +230,7 @@ export async function chooseContract(
   const logs = manifests.flatMap(({ logContracts = [] }) => logContracts)
   const last = listed.at(-1) ?? logs.at(-1)
   if (last === undefined) {
-    if (contract !== undefined) return { contract, fromBlock: 0, chainId: wanted }
+    if (contract !== undefined) return { contract, fromBlock: 0, chainId: wanted, logContracts: [] }
     const details = 'no manifest names one'
     const message = 'a node needs a contract'
     throw new VerifierError('invalid_arguments', message, { details, need: 'contract' })

@@ -266,7 +266,7 @@ export async function openAnchor(checkpoint: Checkpoint, findBlock: FindBlock): 
 }
 
 /** Undefined if the anchor doesn't have the entry. */
-function toPath(anchor: Anchor, index: number): string[] | undefined {
+export function toPath(anchor: Anchor, index: number): string[] | undefined {
   return readOrUndefined(() => anchor.toPath(index).map(toHex))
 }
 
@@ -313,7 +313,7 @@ export function findListed(contracts: readonly LogContract[], { contract, id }: 
 }
 
 /** Whether a manifest lists the log up to at least this size. */
-function isCounted(contracts: readonly LogContract[], checkpoint: Checkpoint): boolean {
+export function isCounted(contracts: readonly LogContract[], checkpoint: Checkpoint): boolean {
   return findListed(contracts, checkpoint).some(({ upTo = Number.MAX_SAFE_INTEGER }) => checkpoint.size <= upTo)
 }
 

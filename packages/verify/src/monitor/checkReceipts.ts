@@ -1,6 +1,6 @@
 import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
 import { hashLeaf, type LogSetting, ServiceError, toHex, type VaultBudget } from '@countersign/protocol'
-import { type AnyReceipt, isCid, parseBlock } from '@countersign/receipt'
+import { type AnyReceipt, isCid, type LogContract, parseBlock } from '@countersign/receipt'
 import type { Chain } from '../createChain.ts'
 import type { Rpc } from '../createRpc.ts'
 import { describeError, VerifierError } from '../errors.ts'
@@ -44,12 +44,12 @@ const ORDER: readonly ReceiptVerdict['conclusion'][] = [
  */
 export async function checkReceipts(
   deps: Pick<VerifyDeps, 'fetchBytes' | 'now' | 'verifier'> & { rpc: Rpc },
-  { txHash, isMined, events, contract, request }: CheckReceiptsParameters,
+  { txHash, isMined, events, contract, logContracts, request }: CheckReceiptsParameters,
 ): Promise<readonly [ReceiptVerdict, ...ReceiptVerdict[]]> {
   const named = findNamed(events)
   const checked: ReceiptVerdict[] = []
   for (const event of named.slice(0, MAX_RECEIPTS)) {
-    const chain = toReadChain(deps.rpc, { event, contract, isMined })
+    const chain = toReadChain(deps.rpc, { event, contract, logContracts, isMined })
     checked.push(await checkOne({ ...deps, chain }, request, txHash))
   }
   if (named.length > MAX_RECEIPTS) {
@@ -66,6 +66,7 @@ export type CheckReceiptsParameters = {
   isMined: boolean
   events: readonly WalletEvent[]
   contract: string | undefined
+  logContracts: readonly LogContract[]
   request: CheckReceiptsRequest
 }
 
@@ -105,22 +106,25 @@ function readNonce({ receipt }: Outcome): number | undefined {
   return receipt.kind === 'transaction' || receipt.kind === 'authorization' ? receipt.subject.nonce : undefined
 }
 
-/** Reads nothing from the chain except the time of the event's block. */
+/** Reads nothing from the chain except the time of the block with the event or checkpoint. */
 function toReadChain(
   rpc: Rpc,
-  { event, contract, isMined }: Pick<CheckReceiptsParameters, 'contract' | 'isMined'> & { event: WalletEvent },
+  parameters: Pick<CheckReceiptsParameters, 'contract' | 'logContracts' | 'isMined'> & { event: WalletEvent },
 ): Chain {
-  const { ipfsCid, log } = event
+  const { event, contract, logContracts, isMined } = parameters
+  const { ipfsCid, log, anchor } = event
+  const getLogs = async () => [await withBlockTime(rpc, log)]
   return {
     contract,
+    logContracts,
     publications: [],
-    logContracts: [],
-    findReceipt: async () => ({ cid: ipfsCid }),
-    findAnchor: async () => undefined,
+    findReceipt: async () => ({ cid: ipfsCid, ...(anchor && { wallet: anchor.wallet }) }),
+    findAnchor: async () =>
+      anchor && { given: anchor.given, checkpoint: undefined, isPending: false, getLogs, problems: [] },
     reader: {
       async getLogs({ topics }): Promise<readonly TimedLog[]> {
         const isAsked = topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())
-        return isAsked ? [await withBlockTime(rpc, log)] : []
+        return isAsked ? getLogs() : []
       },
       getTransactionState: async () => (isMined ? 'mined' : 'unknown'),
     },

@@ -4,6 +4,7 @@ import type { ReceiptFacts, ReceiptVerdict } from './checkReceipts.ts'
 import type { MinedTransaction } from './createAccountReader.ts'
 import type { Finding } from './findings.ts'
 import { mapConcurrently } from './mapConcurrently.ts'
+import type { AnchorsMemory } from './readAnchors.ts'
 
 /** Something that events name a receipt for: the use of a nonce, or a signature that is not on this chain. */
 export type Step = {
@@ -18,6 +19,8 @@ export type MonitorMemory = {
   accepted: Map<string, AcceptedReceipts>
   /** Caches evidence that receipts share. */
   verifier: Verifier
+  /** By wallet. */
+  anchors: Map<string, AnchorsMemory>
 }
 
 type AcceptedReceipts = {

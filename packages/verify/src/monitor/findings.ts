@@ -35,8 +35,8 @@ type Kind = { severity: Severity; say: (words: Words) => string }
 const CONCLUSIONS: Readonly<Partial<Record<Conclusion, string>>> = {
   mock: 'the hardware is simulated',
   'unknown-code': 'no anchor names its code',
-  late: 'its event came too long after the signing',
-  unbounded: 'no event confirms its time',
+  late: 'it was published too long after the signing',
+  unbounded: 'nothing on the chain confirms its time',
   incomplete: 'some of its evidence could not be checked',
 }
 
@@ -138,6 +138,18 @@ const kinds = {
     say: ({ index, log, entry, what, because }) => `${index === undefined ? log : entry}${what} lies${because}.`,
   },
   'log-withholds': { severity: 'gap', say: ({ log, because }) => `${log} withholds entries${because}.` },
+  /** Their blocks or parts could not be fetched, or were left for the next run. */
+  'anchor-withheld': {
+    severity: 'gap',
+    say: ({ count, because }) =>
+      `${count} ${count === 1 ? 'anchor' : 'anchors'} on the chain could not be read${because}. Receipts in them may be missing here.`,
+  },
+  /** It is invalid, or its checkpoint is of another tree than the log's. */
+  'anchor-contradicts': {
+    severity: 'alarm',
+    say: ({ log, blockNumber, origin, because }) =>
+      `${origin === undefined ? `The anchor in block ${blockNumber} is invalid` : `${log} contradicts its checkpoint on the chain`}${because}.`,
+  },
   'log-stale': {
     severity: 'gap',
     say: ({ log, detail }) =>

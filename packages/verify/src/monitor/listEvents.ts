@@ -1,9 +1,16 @@
 import { attestationPublishedTopic, readAttestationPublished } from '@countersign/protocol'
+import type { GivenAnchor } from '@countersign/receipt'
 import type { Rpc } from '../createRpc.ts'
 import { type RawLog, readLogs } from '../readLogs.ts'
 
-/** A wallet's event from the contract. */
-export type WalletEvent = { txHash: string; ipfsCid: string; log: RawLog }
+/** A wallet's event from the contract, or a checkpoint whose anchor lists a receipt of the wallet. */
+export type WalletEvent = {
+  txHash: string
+  ipfsCid: string
+  log: RawLog
+  /** Undefined for an event. */
+  anchor?: { given: GivenAnchor; wallet: string }
+}
 
 export type ListEventsParameters = { contract: string; wallet: string; fromBlock: number; toBlock: number }
 

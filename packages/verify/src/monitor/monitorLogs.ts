@@ -8,6 +8,7 @@ import type { Finding } from './findings.ts'
 import { checkLogs } from './log/checkLogs.ts'
 import { createLogSource } from './log/createLogSource.ts'
 import { createLogsMemory, type LogsMemory } from './log/logMemory.ts'
+import type { AnchoredTree } from './readAnchors.ts'
 import type { LogReport } from './report.ts'
 
 export type MonitorLogsParameters = {
@@ -19,6 +20,10 @@ export type MonitorLogsParameters = {
   headTime: Date
   graceS: number
   mined: ReadonlySet<string>
+  /** The trees on the chain. */
+  trees: readonly AnchoredTree[]
+  /** Whether all anchors were read. */
+  isWhole: boolean
 }
 
 export type MonitoredLogs = { logs: readonly LogReport[] | undefined; findings: readonly Finding[] }
@@ -30,7 +35,7 @@ export async function monitorLogs(
   deps: Pick<MonitorDeps, 'fetchBytes' | 'now' | 'logs' | 'logTime' | 'wait'>,
   parameters: MonitorLogsParameters,
 ): Promise<MonitoredLogs> {
-  const { request, onChain, checkRest, headTime, graceS, mined } = parameters
+  const { request, onChain, checkRest, headTime, graceS, mined, trees, isWhole } = parameters
   const { now, logs: memory = createLogsMemory(), logTime = createLogTime() } = deps
   const { logWitnesses: policies = [], configHashes = [] } = toAnchors(request.manifests)
   const { log: base } = request
@@ -53,7 +58,8 @@ export async function monitorLogs(
         graceS,
         mined,
         receipts,
-        unread: onChain.unread + rest.unread,
+        unread: isWhole ? onChain.unread + rest.unread : Number.POSITIVE_INFINITY,
+        trees,
         witnessUrls: listWitnessUrls(request),
         maxEntries: request.maxLogEntries ?? MAX_LOG_ENTRIES,
       },
@@ -94,7 +100,7 @@ export type MonitorDeps = {
   memory?: MonitorMemory
   /** The state of logs, for all wallets. It detects a log that doesn't continue its earlier state. */
   logs?: LogsMemory
-  /** The time limit for reading logs; unread parts are in the report. Default: an hour for each run. */
+  /** The time limit for reading logs and anchors; unread parts are in the report. Default: an hour for each run. */
   logTime?: LogTime
   /**
    * Resolves after this time; false if the run should end. Without it, the monitor doesn't wait: a log is not fully read if the service
@@ -112,15 +118,15 @@ export type MonitorRequest = CheckReceiptsRequest & {
   rpc: string
   /** The chain that this node must serve. Undefined accepts any. */
   chainId?: number | undefined
-  /** A node of the chain with the events, if that is another. */
+  /** A node of the chain with the events or checkpoints, if that is another. */
   eventsRpc?: string | undefined
   /** The contract on that chain, in lower case, if no manifest names it. */
   contract?: string | undefined
   /** Ignores signatures with a lower nonce, or mined in an earlier block, from before there were receipts. */
   from?: { nonce: number } | { block: number } | undefined
   /**
-   * How long after mining an event may be missing, in seconds; 600 by default. Measured by the chain, or by the chain with the events if that
-   * is behind.
+   * How long after mining an event or checkpoint may be missing, in seconds; 600 by default. Measured by the chain, or by the chain with the
+   * events if that is behind. Checkpoints count once their block is final.
    */
   graceS?: number | undefined
   /** The maximum number of receipts checked in one run. Default: all. */
@@ -145,7 +151,7 @@ export function createLogTime(leftMs: number = DEFAULT_MS): LogTime {
 }
 
 /** Subtracts the time that the work takes. The work should end when `isOver` returns true. */
-async function spendLogTime<Result>(
+export async function spendLogTime<Result>(
   { now, logTime }: { now: () => Date; logTime: LogTime },
   work: (isOver: () => boolean) => Promise<Result>,
 ): Promise<Result> {

@@ -1,7 +1,10 @@
 import { createVerifier } from '@countersign/attestation'
 import { assertChain, chooseContract } from '../createChain.ts'
-import { createRpc, limitRpc, unavailable } from '../createRpc.ts'
+import { createRpc, getBlock, limitRpc, type Rpc, toQuantity, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
+import { createAnchorFinder } from '../findAnchors.ts'
+import { orderGateways } from '../getBlock.ts'
+import type { ManifestLogContract } from '../parseManifest.ts'
 import { trustedRoots } from '../verify.ts'
 import { checkReceipts, findNamed } from './checkReceipts.ts'
 import { checkSteps, type MonitorMemory, type Step } from './checkSteps.ts'
@@ -10,7 +13,8 @@ import type { Finding } from './findings.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
 import { listEvents, type WalletEvent } from './listEvents.ts'
 import { mapConcurrently } from './mapConcurrently.ts'
-import { type MonitorDeps, type MonitorRequest, monitorLogs } from './monitorLogs.ts'
+import { createLogTime, type MonitorDeps, type MonitorRequest, monitorLogs, spendLogTime } from './monitorLogs.ts'
+import { createAnchorsMemory, type ReadAnchors, readAnchors } from './readAnchors.ts'
 import { concludeReport, findCompleteTo, type MonitorReport } from './report.ts'
 
 const DEFAULT_GRACE_S = 600
@@ -24,12 +28,17 @@ const MAX_SEARCHES = 16
 const UNSETTLED_BLOCKS = 64
 
 export function createMonitorMemory(): MonitorMemory {
-  return { settled: new Map(), accepted: new Map(), verifier: createVerifier({ roots: trustedRoots() }) }
+  return {
+    settled: new Map(),
+    accepted: new Map(),
+    verifier: createVerifier({ roots: trustedRoots() }),
+    anchors: new Map(),
+  }
 }
 
 /**
  * Checks whether everything that a wallet did on a chain has a valid receipt. Each used nonce must belong to a transaction or authorization
- * that an event of the contract names and whose receipt verifies. With a log, each entry of the wallet's key must also have a receipt, or be
+ * that an event or an anchor names and whose receipt verifies. With a log, each entry of the wallet's key must also have a receipt, or be
  * erased. Rejects with a `VerifierError` if the node is unavailable or contradicts itself. All other problems are in the report.
  *
  * @example
@@ -53,16 +62,17 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   // An event after the head block may still be about something before it.
   const eventsHead = await createAccountReader(eventsRpc, { address, chainId: 0 }).getHead()
   const range = { fromBlock: source.fromBlock, toBlock: eventsHead.number }
-  const { contract: eventContract } = source
-  const named =
-    eventContract === undefined
+  const listed =
+    source.contract === undefined
       ? []
-      : await listEvents(eventsRpc, { contract: eventContract, wallet: address, ...range })
-  const events = groupEvents(named)
+      : await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range })
+  const anchors = await readAllAnchors(deps, { request, rpc: eventsRpc, contracts: source.logContracts, memory })
+  const events = groupEvents([...listed, ...anchors.events])
 
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
-  // The chain that is behind determines what is recent: its later events can't exist yet.
-  const aged = { ...head, time: new Date(Math.min(head.time.getTime(), eventsHead.time.getTime())) }
+  // The chain that is behind determines what is recent: its later events can't exist yet, and only final checkpoints count.
+  const publishedTime = anchors.finalTime ?? eventsHead.time
+  const aged = { ...head, time: new Date(Math.min(head.time.getTime(), publishedTime.getTime())) }
   const { steps, findings } = await findRest(reader, {
     known,
     head: aged,
@@ -71,6 +81,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     graceS,
     events,
     otherReceipts,
+    isWhole: anchors.isWhole,
   })
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
   const check = ({ hash, use }: Step) =>
@@ -81,6 +92,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
         isMined: use !== undefined,
         events: events.get(hash) ?? [],
         contract: source.contract,
+        logContracts: source.logContracts,
         request,
       },
     )
@@ -92,9 +104,11 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const logged = await monitorLogs(deps, {
     request,
     onChain,
-    headTime: eventsHead.time,
+    headTime: publishedTime,
     graceS,
     mined: names,
+    trees: anchors.trees,
+    isWhole: anchors.isWhole,
     checkRest: async () => {
       const hashes = [...events.keys()].filter((hash) => !names.has(hash))
       const rest = await checkSteps(deps, {
@@ -108,7 +122,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     },
   })
 
-  const all: Finding[] = [...findings, ...onChain.findings, ...logged.findings].toSorted(
+  const all: Finding[] = [...findings, ...anchors.findings, ...onChain.findings, ...logged.findings].toSorted(
     (a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0),
   )
   if (code !== '0x') all.push(toCodeFinding(code))
@@ -128,6 +142,31 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     findings: all,
     conclusion: concludeReport(all),
   }
+}
+
+/** `finalTime` is undefined if no manifest lists a log on this chain. */
+async function readAllAnchors(
+  deps: MonitorDeps,
+  parameters: {
+    request: MonitorRequest
+    rpc: Rpc
+    contracts: readonly ManifestLogContract[]
+    memory: MonitorMemory
+  },
+): Promise<ReadAnchors & { isWhole: boolean; finalTime: Date | undefined }> {
+  const { request, rpc, contracts, memory } = parameters
+  if (contracts.length === 0) return { events: [], findings: [], trees: [], isWhole: true, finalTime: undefined }
+  const { address: wallet } = request
+  const known = memory.anchors.get(wallet) ?? createAnchorsMemory()
+  memory.anchors.set(wallet, known)
+  const { now, logTime = createLogTime() } = deps
+  const gateways = orderGateways({ own: request.gateways ?? [], api: request.api })
+  return spendLogTime({ now, logTime }, async (isOver) => {
+    const finder = createAnchorFinder(rpc, { contracts, isOver: () => false })
+    const read = await readAnchors(deps, { finder, contracts, wallet, gateways, memory: known, isOver })
+    const { time } = await getBlock(rpc, toQuantity(Math.max(0, await finder.getFinal())))
+    return { ...read, isWhole: known.unread.length === 0, finalTime: time }
+  })
 }
 
 async function readFromNonce(
@@ -188,6 +227,7 @@ async function findRest(
     graceS: number
     events: ReadonlyMap<string, unknown>
     otherReceipts: number
+    isWhole: boolean
   },
 ): Promise<{ steps: Step[]; findings: Finding[] }> {
   const { known, head, nonce: end, fromNonce, events } = parameters
@@ -232,11 +272,13 @@ async function toFindings(
     graceS: number
     events: ReadonlyMap<string, unknown>
     otherReceipts: number
+    isWhole: boolean
   },
 ): Promise<Finding[]> {
-  const { nonce, use, head, graceS, events, otherReceipts } = parameters
+  const { nonce, use, head, graceS, events, otherReceipts, isWhole } = parameters
   const nonces = [nonce, nonce] as const
-  const isYoung = (time: Date) => head.time.getTime() - time.getTime() < graceS * 1000
+  // An unread anchor may list the receipt.
+  const isYoung = (time: Date) => !isWhole || head.time.getTime() - time.getTime() < graceS * 1000
   switch (use.kind) {
     case 'code':
       return [{ kind: 'used-by-code', nonces, blockNumber: use.blockNumber }]

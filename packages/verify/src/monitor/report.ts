@@ -70,6 +70,7 @@ export function findCompleteTo(findings: readonly Finding[], nonce: number): num
 
 function toConclusion(kind: FindingKind): MonitorConclusion {
   if (kind === 'receipt-failed' || kind === 'hidden' || kind === 'log-lies' || kind === 'unresolved') return kind
+  if (kind === 'anchor-contradicts') return 'log-lies'
   switch (toSeverity(kind)) {
     case 'alarm':
       return 'used-elsewhere'

@@ -1,9 +1,10 @@
 import { findCosignatures, LogError, parseNote, type WitnessPolicy } from '@countersign/log'
-import { equalBytes } from '@countersign/protocol'
+import { equalBytes, toPrefixedHex } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { ReceiptFacts } from '../checkReceipts.ts'
 import type { CheckedFacts } from '../checkSteps.ts'
 import type { Finding } from '../findings.ts'
+import type { AnchoredTree } from '../readAnchors.ts'
 import type { LogReport } from '../report.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './createLogSource.ts'
@@ -42,6 +43,8 @@ export type CheckLogsParameters = {
   headTime: Date
   graceS: number
   maxEntries: number
+  /** The trees on the chain. */
+  trees: readonly AnchoredTree[]
 }
 
 export type CheckedLogs = { logs: readonly LogReport[]; findings: readonly Finding[] }
@@ -168,6 +171,7 @@ async function checkLog(
   const checked = await check(first)
   const log = await awaitShown(deps, { log: first, answers, policies, readOn })
   const { isFresh } = log === first ? checked : await check(log)
+  findings.push(...(await compareTrees(source, log, parameters.trees)))
   const now = deps.now()
   findings.push(...findUnshown(answers, { log, policies }), ...findOtherReleases(answers, { log, planned, now }))
   const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
@@ -271,6 +275,21 @@ async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly R
       throw lies(`its entry ${logged.index} differs from the receipt of ${txHash}`)
   }
   if (largest > log.size) throw withholds(`it shows ${log.size} entries, but a receipt is in a tree of ${largest}`)
+}
+
+/** The chain accepts only one history of a log, so the newest tree stands for all earlier ones. */
+async function compareTrees(source: LogSource, log: SeenLog, trees: readonly AnchoredTree[]): Promise<Finding[]> {
+  const { origin, size } = log
+  const own = trees.filter((tree) => tree.origin === origin)
+  const inside = own.filter((tree) => tree.size <= size)
+  const roots = await computeRoots(source, { origin, tree: log, sizes: inside.map((tree) => tree.size) })
+  const other = inside.find((tree) => toPrefixedHex(roots.get(tree.size) as Uint8Array) !== tree.root)
+  if (other !== undefined) {
+    return [{ kind: 'anchor-contradicts', origin, detail: `it has another root at ${other.size} entries` }]
+  }
+  const largest = Math.max(0, ...own.map((tree) => tree.size))
+  if (largest > size) throw withholds(`it shows ${size} entries, but the chain has a checkpoint of ${largest}`)
+  return []
 }
 
 /** Configurations of enclave starts that the manifests don't list, once per log. */
