@@ -5,6 +5,7 @@ export const trials: Readonly<Record<string, () => Promise<Trial>>> = {
   bench: async () => (await import('./bench/runBench.ts')).bench,
   budgets: async () => (await import('./budgets/runBudgets.ts')).budgets,
   'budgets:restart': async () => (await import('./budgets/runRestart.ts')).budgetsRestart,
+  checkpoints: async () => (await import('./checkpoints/runCheckpoints.ts')).checkpoints,
   cluster: async () => (await import('./cluster/runCluster.ts')).cluster,
   failover: async () => (await import('./failover/runFailover.ts')).failover,
   faults: async () => (await import('./faults/runFaults.ts')).faults,

@@ -1,4 +1,5 @@
 import { queryPostgres } from '@countersign/testing'
+import { LOG_ORIGINS } from '@countersign/testing/launcher'
 import { withScope } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import { until } from '../until.ts'
@@ -20,29 +21,55 @@ const FINAL_BLOCKS = 100
 export async function benchPipeline(run: Run): Promise<Report[]> {
   const backlog = run.isQuick ? 200 : BACKLOG
   const oneByOne = run.isQuick ? 4 : ONE_BY_ONE
-  const rows = await measure(run, '', undefined, { backlog, oneByOne })
-  if (run.against) rows.push(...(await measure(run, 'old ', run.against, { backlog, oneByOne })))
+  const counts = { backlog, oneByOne }
+  const rows = await measure(run, { prefix: '', counts })
+  if (run.against) rows.push(...(await measure(run, { prefix: 'old ', checkout: run.against, counts })))
+  rows.push(...(await measure(run, { prefix: 'logged ', hasLog: true, counts })))
+  rows.push(...(await measure(run, { prefix: 'checkpoints ', hasLog: true, hasCheckpoints: true, counts })))
   return [
     {
       suite: 'pipeline',
       setting:
         `Time from signed to \`complete\`, receipts of version 2: a backlog of ${backlog} that the worker finds at startup, and ${oneByOne} one ` +
-        `by one; embedded IPFS node, local chain that mines immediately. Bytes in PostgreSQL per proof once all are final, with and without the job queue` +
+        `by one; embedded IPFS node, local chain that mines immediately. Logged: with a log and an event per signature. Checkpoints: with ` +
+        `checkpoints of the log instead, as soon as a proof is pinned. Bytes in PostgreSQL per proof once all are final, with and without the job queue` +
         `${run.against ? `. Old: ${await readCommit(run.against)}` : ''}.`,
       columns: ['/s', 'gas', 'B', 'B of tables'],
       rows,
-      ratios: [['backlog', 'old backlog']],
+      ratios: [
+        ['backlog', 'old backlog'],
+        ['checkpoints backlog', 'logged backlog'],
+      ],
     },
   ]
 }
 
-type Counts = { backlog: number; oneByOne: number }
+type Measurement = {
+  prefix: string
+  checkout?: string
+  hasLog?: boolean
+  hasCheckpoints?: boolean
+  counts: { backlog: number; oneByOne: number }
+}
 
-function measure({ say }: Run, prefix: string, checkout: string | undefined, { backlog, oneByOne }: Counts) {
+function measure({ say }: Run, parameters: Measurement) {
+  const { prefix, checkout, hasLog = false, hasCheckpoints = false } = parameters
+  const { backlog, oneByOne } = parameters.counts
   return withScope(async (scope): Promise<Row[]> => {
-    const { chain, env } = await startContract()
+    const { chain, env: eventsEnv, ...deployed } = await startContract({ origins: LOG_ORIGINS })
     scope.add(chain, ({ stop }) => stop())
-    const service = await (await openBench(scope)).start({ receipts: 2, ...(checkout && { checkout }) })
+    const checkpointsEnv = {
+      PUBLISH: 'checkpoints',
+      LOG_WITNESS_ADDRESS: deployed.logWitness,
+      LOG_WITNESS_OWNER: chain.accounts[0]?.address ?? '',
+      PUBLISH_DELAY_MS: '0',
+    }
+    const env = { ...eventsEnv, ...(hasCheckpoints && checkpointsEnv) }
+    const service = await (await openBench(scope)).start({
+      receipts: 2,
+      ...(checkout && { checkout }),
+      ...(hasLog && { log: {} }),
+    })
     const readSizes = async () => {
       // Not through the store, which rejects the other checkout's schema.
       const [row] = await queryPostgres<{ all: string; tables: string }>(
