@@ -97,11 +97,16 @@ export function printVerdictJson(outcome: CliOutcome): string {
   const signed = receipt && toSigned(receipt, outcome)
   const log = outcome.logged && { log: outcome.logged }
   const source = outcome.trace && { source: outcome.trace }
-  const anchor = outcome.anchor && { anchor: outcome.anchor }
+  const anchor = outcome.anchor && { anchor: toAnchor(outcome.anchor) }
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
   const checked = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
   const problems = outcome.problems.concat(unwritten)
   return `${toPrintableJson({ ...checked, ...signed, ...log, ...anchor, ...source, falseClaims, problems })}\n`
+}
+
+/** Leaves out the block and the path. */
+function toAnchor({ given: { contract, id, size }, log, isFinal }: NonNullable<CliOutcome['anchor']>) {
+  return { contract, id, size, isFinal, ...(log && { txHash: log.transactionHash, blockNumber: log.blockNumber }) }
 }
 
 /** Leaves out the signature: for off-chain content, it's as valuable as a key. */
@@ -240,7 +245,7 @@ function printMissingEvidence(outcome: CliOutcome): string[] {
 }
 
 function helpWith(id: VerifierStep['id'], { view, anchor }: CliOutcome): string[] {
-  if (id === 'event' && anchor?.place !== undefined) return ['Add a gateway that has the anchor with --ipfs URL.']
+  if (id === 'event' && anchor?.log !== undefined) return ['Add a gateway that has the anchor with --ipfs URL.']
   if (id === 'blocks' || id === 'vault-policy')
     return ['Add a gateway that has the blocks with --ipfs URL, or use a CAR file.']
   if (id !== 'collateral' || view === undefined) return []

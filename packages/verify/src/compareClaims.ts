@@ -1,7 +1,7 @@
 import { type ProofAnchor, type ProofPayload, ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { type AnyReceipt, nameSignature, type ReceiptCheck, type StepId, toCid } from '@countersign/receipt'
 import type { Publication } from './createChain.ts'
-import type { PublishedAnchor } from './findAnchors.ts'
+import type { FoundAnchor } from './findAnchors.ts'
 import type { VerifierStep } from './steps.ts'
 
 /** A claim of the service about a proof, compared with the evidence. */
@@ -24,7 +24,7 @@ export type ClaimEvidence = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
   receipt: AnyReceipt | undefined
   publications: readonly Publication[] | undefined
   /** The checkpoint that step `event` is about. */
-  anchor?: PublishedAnchor | undefined
+  anchor?: FoundAnchor | undefined
   logged?: ReceiptCheck['logged']
 }
 
@@ -118,12 +118,10 @@ function compareStatus(proof: ProofPayload, found: ClaimEvidence | undefined): C
   }
   if (status !== 'complete') {
     const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
-    const { blockNumber } = found?.anchor?.place ?? {}
-    if (event === undefined && blockNumber !== undefined && status === 'pending_onchain') {
-      return claim(
-        'open',
-        `The service is behind the chain: block ${blockNumber} has a checkpoint of a tree with this entry.`,
-      )
+    const place = readPlace(found)
+    if (event === undefined && place !== undefined && status === 'pending_onchain') {
+      const where = `block ${place.blockNumber} has a checkpoint of a tree with this entry`
+      return claim('open', `The service is behind the chain: ${where}.`)
     }
     // A checkpoint may cover a receipt that no anchor lists yet.
     if (event === undefined) return claim('open', 'Only the service knows its progress.')
@@ -144,31 +142,36 @@ function compareStatus(proof: ProofPayload, found: ClaimEvidence | undefined): C
 }
 
 /** The checkpoint that the service names in place of an event. */
-function compareAnchor(proof: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
-  const { anchor, status } = proof
+function compareAnchor({ anchor }: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
   if (anchor === undefined) return []
-  const { size, index } = anchor
-  const claim = (isTrue: boolean | undefined, lie: string) =>
-    toClaim('anchor', `A checkpoint of ${size} entries covers entry ${index}, the one of this receipt.`, {
-      isTrue,
-      holds: 'The chain has this checkpoint, and the path of the entry leads to it.',
-      lie,
-      open: 'The checkpoint could not be checked.',
-    })
-  const isSamePlace = anchor.txHash === proof.onchainTxHash && anchor.blockNumber === proof.onchainBlockNumber
-  if (status === 'complete' && !isSamePlace)
-    return [claim(false, 'It is in another transaction or block than onchainTxHash and onchainBlockNumber.')]
-  const own = found?.logged?.index
-  if (own !== undefined && own !== index) return [claim(false, `The receipt is entry ${own}.`)]
   const event = isAbout(found, anchor) ? statusOf(found, 'event') : undefined
-  const isTrue = event === undefined || event === 'skip' ? undefined : event === 'pass'
-  return [claim(isTrue, 'The chain has no such checkpoint, or it does not cover this receipt.')]
+  const isCovered = event === 'pass' && found?.logged?.index === anchor.index
+  return [
+    toClaim('anchor', `A checkpoint of ${anchor.size} entries covers entry ${anchor.index}, the one of this receipt.`, {
+      isTrue: event === undefined || event === 'skip' ? undefined : isCovered && isAt(readPlace(found), anchor),
+      holds: 'The chain has this checkpoint, and the path of the entry leads to it.',
+      lie: 'The chain has no such checkpoint in this transaction and block, or it does not cover this entry.',
+      open: 'The checkpoint could not be checked.',
+    }),
+  ]
 }
 
 /** Whether this checkpoint was checked. */
 function isAbout(found: ClaimEvidence | undefined, { contract, id, size }: ProofAnchor): boolean {
-  const { anchor } = found ?? {}
-  return anchor?.contract === contract.toLowerCase() && anchor.id === id.toLowerCase() && anchor.size === size
+  const { given } = found?.anchor ?? {}
+  return given?.contract === contract.toLowerCase() && given.id === id && given.size === size
+}
+
+type Place = Pick<Publication, 'txHash' | 'blockNumber'>
+
+function isAt(place: Place | undefined, { txHash, blockNumber }: Place): boolean {
+  return place?.txHash === txHash.toLowerCase() && place.blockNumber === blockNumber
+}
+
+/** Where the checkpoint is, if its block is final. */
+function readPlace(found: ClaimEvidence | undefined): Place | undefined {
+  const { log, isFinal } = found?.anchor ?? {}
+  return isFinal && log ? { txHash: log.transactionHash.toLowerCase(), blockNumber: log.blockNumber } : undefined
 }
 
 function isPinned({ status }: ProofPayload): boolean {
@@ -179,16 +182,12 @@ function comparePublication(proof: ProofPayload, found: ClaimEvidence | undefine
   const { status, ipfsCid, anchor, ...said } = proof
   // The publishing transaction may be replaced until it is confirmed.
   if (status !== 'complete') return []
-  const place = anchor && isAbout(found, anchor) ? found?.anchor?.place : undefined
+  const place = anchor && isAbout(found, anchor) ? readPlace(found) : undefined
   const events = anchor
     ? [place ?? []].flat()
     : (found?.publications?.filter((event) => event.ipfsCid === ipfsCid) ?? [])
   const what = anchor ? 'checkpoint' : 'event'
-  const compare = (
-    member: 'onchainTxHash' | 'onchainBlockNumber',
-    where: string,
-    name: (event: Pick<Publication, 'txHash' | 'blockNumber'>) => string,
-  ) => {
+  const compare = (member: 'onchainTxHash' | 'onchainBlockNumber', where: string, name: (event: Place) => string) => {
     const value = said[member]
     if (value === null) return []
     const [shown] = events.map(name)

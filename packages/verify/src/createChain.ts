@@ -1,5 +1,6 @@
 import {
   attestationPublishedTopic,
+  checkpointTopic,
   parseAttestationPublished,
   readAttestationPublished,
   ServiceError,
@@ -13,10 +14,9 @@ import {
   createAnchorFinder,
   type FindBlock,
   type FoundAnchor,
-  findListed,
+  isCounted,
   readEntry,
   type StatedAnchor,
-  toMissing,
 } from './findAnchors.ts'
 import type { Manifest, ManifestLogContract } from './parseManifest.ts'
 import { parseLog, type RawLog, type TimedLog, withBlockTime } from './readLogs.ts'
@@ -25,7 +25,7 @@ export type Publication = { txHash: string; blockNumber: number; blockTime: Date
 
 export type Chain = {
   /** The address of the contract with the events, in lower case. */
-  contract: string | undefined
+  contract: string
   /** The contracts with the checkpoints of logs. */
   logContracts: readonly LogContract[]
   /** Reads the chain for `checkReceipt`. */
@@ -38,16 +38,11 @@ export type Chain = {
   publications: readonly Publication[]
 }
 
-export type PublishedReceipt = {
-  receipt: AnyReceipt
-  cid: string
-  /** The checkpoint that a service names. */
-  stated: StatedAnchor | undefined
-}
+/** `stated` is the checkpoint that a service names. */
+export type PublishedReceipt = { receipt: AnyReceipt; cid: string; stated: StatedAnchor | undefined }
 
 export type CreateChainParameters = {
-  /** Undefined if there are only checkpoints of logs. */
-  contract: string | undefined
+  contract: string
   /** The contract's first block. It speeds up searches. */
   fromBlock: number
   /** Rejects nodes of other chains. Undefined for any chain. */
@@ -90,8 +85,13 @@ export function createChain(
     return timed
   }
 
+  /** The checkpoint of the anchor that was found, or why the chain could not be searched for one. */
+  let checkpoints: RawLog[] = []
+  let fault: VerifierError | undefined
   const reader: ChainReader = {
-    getLogs({ address, topics }) {
+    async getLogs({ address, topics }) {
+      if (fault !== undefined) throw fault
+      if (topics[0] === checkpointTopic) return Promise.all(checkpoints.map((log) => withBlockTime(rpc, log)))
       const key = [address, ...topics].join()
       const answer = answers.get(key) ?? getTimedLogs(topics, address)
       answers.set(key, answer)
@@ -104,7 +104,6 @@ export function createChain(
   }
 
   async function findEventCid(txHash: string): Promise<string | undefined> {
-    if (contract === undefined) return undefined
     const logs = await getLogs([attestationPublishedTopic, null, txHash])
     const own = logs.filter(isOfContract)
     const events = own.flatMap((log) => readAttestationPublished(log) ?? [])
@@ -115,7 +114,6 @@ export function createChain(
   }
 
   async function hasEvent(receipt: AnyReceipt, cid: string): Promise<boolean> {
-    if (contract === undefined) return false
     const { from, txHash } = nameSignature(receipt)
     const topics = [attestationPublishedTopic, `0x${from.slice(2).padStart(64, '0')}`, txHash] as const
     await reader.getLogs({ address: contract, topics })
@@ -131,39 +129,31 @@ export function createChain(
     async findReceipt(txHash, findBlock) {
       const cid = await findEventCid(txHash)
       if (cid !== undefined) return { cid }
-      if (anchors !== undefined) {
-        await assertChain(rpc, chainId)
-        return anchors.findReceipt(txHash, findBlock)
-      }
+      if (anchors !== undefined) return anchors.findReceipt(txHash, findBlock)
       throw new VerifierError('event_not_found', 'the transaction has no published receipt', {
         details: `contract ${contract} on ${rpc.host} has no event for ${txHash}; it may not be published yet`,
       })
     },
 
     async findAnchor({ receipt, cid, stated }, findBlock) {
-      const entry = readEntry(receipt)
-      const [listed] = logContracts
-      const none = stated ?? (listed && { ...toFirstLog(listed), size: (entry?.index ?? 0) + 1, path: [] })
-      if (entry === undefined || none === undefined) return undefined
+      if (readEntry(receipt) === undefined || (anchors === undefined && stated === undefined)) return undefined
       try {
         if (await hasEvent(receipt, cid)) return undefined
-        await assertChain(rpc, chainId)
-        const isListed =
-          stated?.chainId === chainId && stated !== undefined && findListed(logContracts, stated).length > 0
+        const isListed = stated !== undefined && stated.chainId === chainId && isCounted(logContracts, stated)
         const found = isListed
           ? await anchors?.findStated(stated, findBlock)
-          : await anchors?.findCovering(entry, findBlock)
-        return found ?? (stated === undefined && contract !== undefined ? undefined : toMissing(none))
+          : await anchors?.findCovering(receipt, findBlock)
+        checkpoints = found?.log !== undefined && found.isFinal ? [found.log] : []
+        return (
+          found ?? (stated && { given: { ...stated, block: undefined }, log: undefined, isFinal: true, problems: [] })
+        )
       } catch (error) {
         if (!(error instanceof VerifierError)) throw error
-        return toMissing(none, error)
+        fault = error
+        return undefined
       }
     },
   }
-}
-
-function toFirstLog({ address, logs }: LogContract) {
-  return { contract: address, id: logs[0]?.id ?? '' }
 }
 
 export async function assertChain(rpc: Rpc, chainId: number | undefined) {
@@ -228,7 +218,7 @@ export async function chooseContract(
 ): Promise<CreateChainParameters> {
   const listed = manifests.flatMap(({ contracts }) => contracts)
   const logs = manifests.flatMap(({ logContracts = [] }) => logContracts)
-  const last = listed.at(-1) ?? logs.at(-1)
+  const last = listed.at(-1) ?? (contract === undefined ? undefined : logs.at(-1))
   if (last === undefined) {
     if (contract !== undefined) return { contract, fromBlock: 0, chainId: wanted, logContracts: [] }
     const details = 'no manifest names one'
@@ -241,12 +231,11 @@ export async function chooseContract(
   const logContracts = logs.filter((entry) => entry.chainId === chainId)
   const entry = contract === undefined ? onChain.at(-1) : onChain.find(({ address }) => address === contract)
   const address = contract ?? entry?.address
-  if (chainId !== undefined && (address !== undefined || logContracts.length > 0)) {
+  if (chainId !== undefined && address !== undefined) {
     return { contract: address, fromBlock: entry?.fromBlock ?? 0, chainId, logContracts }
   }
   // The steps that read the chain report that this node is unavailable or serves another chain.
-  const other = logs.filter((one) => one.chainId === last.chainId)
-  return { contract: address ?? listed.at(-1)?.address, fromBlock: 0, chainId: last.chainId, logContracts: other }
+  return { contract: address ?? last.address, fromBlock: 0, chainId: last.chainId, logContracts: [] }
 }
 
 async function getChainId(rpc: Rpc): Promise<number | undefined> {

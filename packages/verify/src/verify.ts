@@ -22,7 +22,7 @@ import { type Claim, compareClaims, findLies } from './compareClaims.ts'
 import { type Chain, openChain, type Publication } from './createChain.ts'
 import { withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import { type FoundAnchor, type PublishedAnchor, toPublishedAnchor } from './findAnchors.ts'
+import type { FoundAnchor } from './findAnchors.ts'
 import { findBlock } from './getBlock.ts'
 import { type GivenFile, type LoadedParts, loadParts, parseCollateralFile } from './loadParts.ts'
 import { type LoadedReceipt, loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
@@ -111,7 +111,7 @@ export type Outcome = Omit<ReceiptCheck, 'steps'> &
     /** The events of this wallet and transaction. Undefined without a chain. */
     publications: readonly Publication[] | undefined
     /** The checkpoint that step `event` is about. Undefined if it is about an event. */
-    anchor: PublishedAnchor | undefined
+    anchor: FoundAnchor | undefined
     /** The service's response, if the receipt was named by a proof, and its checked claims. */
     proof: ProofPayload | undefined
     claims: readonly Claim[]
@@ -156,9 +156,9 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     mockEntropyKeys: simulatedEntropyKeys(),
     anchors: { ...toAnchors(manifests), contract: chain?.contract, logContracts: chain?.logContracts },
     policy: toPolicy({ statuses, maximumEventDelayS }, manifests),
-    chain: chain && { ...chain.reader, ...(anchor && { getLogs: anchor.getLogs }) },
+    chain: chain?.reader,
     anchor: anchor?.given,
-    isEventDue: isEventDue && (proof === undefined || proof.status === 'complete') && !anchor?.isPending,
+    isEventDue: isEventDue && (proof === undefined || proof.status === 'complete') && anchor?.isFinal !== false,
     blocks,
     verifier: deps.verifier,
     opening,
@@ -179,7 +179,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     isNotListed: check.isNotListed && !isOtherSubject,
     steps,
     publications: chain?.publications,
-    anchor: anchor && toPublishedAnchor(anchor),
+    anchor,
   } as const
   const claims = proof === undefined ? [] : compareClaims(proof, checkedReceipt)
   return {

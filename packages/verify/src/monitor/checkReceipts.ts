@@ -65,7 +65,7 @@ export type CheckReceiptsParameters = {
   /** Whether it is mined on the monitored chain. */
   isMined: boolean
   events: readonly WalletEvent[]
-  contract: string | undefined
+  contract: string
   logContracts: readonly LogContract[]
   request: CheckReceiptsRequest
 }
@@ -113,18 +113,16 @@ function toReadChain(
 ): Chain {
   const { event, contract, logContracts, isMined } = parameters
   const { ipfsCid, log, anchor } = event
-  const getLogs = async () => [await withBlockTime(rpc, log)]
   return {
     contract,
     logContracts,
     publications: [],
     findReceipt: async () => ({ cid: ipfsCid, ...(anchor && { wallet: anchor.wallet }) }),
-    findAnchor: async () =>
-      anchor && { given: anchor.given, checkpoint: undefined, isPending: false, getLogs, problems: [] },
+    findAnchor: async () => anchor && { given: anchor.given, log, isFinal: true, problems: [] },
     reader: {
       async getLogs({ topics }): Promise<readonly TimedLog[]> {
         const isAsked = topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())
-        return isAsked ? getLogs() : []
+        return isAsked ? [await withBlockTime(rpc, log)] : []
       },
       getTransactionState: async () => (isMined ? 'mined' : 'unknown'),
     },

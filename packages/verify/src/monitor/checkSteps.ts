@@ -1,10 +1,11 @@
 import type { Verifier } from '@countersign/attestation'
 import { unavailable } from '../createRpc.ts'
+import type { AnchoredTree, Checkpoint } from '../findAnchors.ts'
 import type { ReceiptFacts, ReceiptVerdict } from './checkReceipts.ts'
 import type { MinedTransaction } from './createAccountReader.ts'
 import type { Finding } from './findings.ts'
+import type { WalletEvent } from './listEvents.ts'
 import { mapConcurrently } from './mapConcurrently.ts'
-import type { AnchorsMemory } from './readAnchors.ts'
 
 /** Something that events name a receipt for: the use of a nonce, or a signature that is not on this chain. */
 export type Step = {
@@ -21,6 +22,20 @@ export type MonitorMemory = {
   verifier: Verifier
   /** By wallet. */
   anchors: Map<string, AnchorsMemory>
+}
+
+/** What earlier runs read from anchors, for one wallet. */
+export type AnchorsMemory = {
+  /** All checkpoints in blocks before this one are known. */
+  nextBlock: number
+  /** Checkpoints whose anchors were not read. */
+  unread: Checkpoint[]
+  /** The wallet's receipts. */
+  events: WalletEvent[]
+  /** Invalid anchors. */
+  findings: Finding[]
+  /** The newest tree of each log, by contract and id. */
+  trees: Map<string, AnchoredTree>
 }
 
 type AcceptedReceipts = {

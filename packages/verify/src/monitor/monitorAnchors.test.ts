@@ -142,7 +142,7 @@ describe('a missing anchor', () => {
     expect(report.findings).toContainEqual({
       kind: 'anchor-withheld',
       count: 1,
-      detail: '1 were left for the next run',
+      detail: 'of 5 entries: left for the next run',
     })
     expect(await monitor({}, { memory })).toMatchObject({ conclusion: 'complete' })
   })

@@ -1,5 +1,6 @@
 import { VerifierError } from '../errors.ts'
 import type { FetchBytes } from '../fetchBytes.ts'
+import type { AnchoredTree } from '../findAnchors.ts'
 import { toAnchors } from '../toAnchors.ts'
 import { checkCounts } from './checkCounts.ts'
 import type { CheckReceiptsRequest } from './checkReceipts.ts'
@@ -8,7 +9,6 @@ import type { Finding } from './findings.ts'
 import { checkLogs } from './log/checkLogs.ts'
 import { createLogSource } from './log/createLogSource.ts'
 import { createLogsMemory, type LogsMemory } from './log/logMemory.ts'
-import type { AnchoredTree } from './readAnchors.ts'
 import type { LogReport } from './report.ts'
 
 export type MonitorLogsParameters = {

@@ -1,10 +1,7 @@
 import { createVerifier } from '@countersign/attestation'
 import { assertChain, chooseContract } from '../createChain.ts'
-import { createRpc, getBlock, limitRpc, type Rpc, toQuantity, unavailable } from '../createRpc.ts'
+import { createRpc, limitRpc, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
-import { createAnchorFinder } from '../findAnchors.ts'
-import { orderGateways } from '../getBlock.ts'
-import type { ManifestLogContract } from '../parseManifest.ts'
 import { trustedRoots } from '../verify.ts'
 import { checkReceipts, findNamed } from './checkReceipts.ts'
 import { checkSteps, type MonitorMemory, type Step } from './checkSteps.ts'
@@ -13,8 +10,8 @@ import type { Finding } from './findings.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
 import { listEvents, type WalletEvent } from './listEvents.ts'
 import { mapConcurrently } from './mapConcurrently.ts'
-import { createLogTime, type MonitorDeps, type MonitorRequest, monitorLogs, spendLogTime } from './monitorLogs.ts'
-import { createAnchorsMemory, type ReadAnchors, readAnchors } from './readAnchors.ts'
+import { type MonitorDeps, type MonitorRequest, monitorLogs } from './monitorLogs.ts'
+import { readAnchors } from './readAnchors.ts'
 import { concludeReport, findCompleteTo, type MonitorReport } from './report.ts'
 
 const DEFAULT_GRACE_S = 600
@@ -62,11 +59,9 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   // An event after the head block may still be about something before it.
   const eventsHead = await createAccountReader(eventsRpc, { address, chainId: 0 }).getHead()
   const range = { fromBlock: source.fromBlock, toBlock: eventsHead.number }
-  const listed =
-    source.contract === undefined
-      ? []
-      : await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range })
-  const anchors = await readAllAnchors(deps, { request, rpc: eventsRpc, contracts: source.logContracts, memory })
+  const listed = await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range })
+  const { logContracts: contracts } = source
+  const anchors = await readAnchors(deps, { rpc: eventsRpc, contracts, request, memories: memory.anchors })
   const events = groupEvents([...listed, ...anchors.events])
 
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
@@ -92,7 +87,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
         isMined: use !== undefined,
         events: events.get(hash) ?? [],
         contract: source.contract,
-        logContracts: source.logContracts,
+        logContracts: contracts,
         request,
       },
     )
@@ -107,7 +102,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     headTime: publishedTime,
     graceS,
     mined: names,
-    trees: anchors.trees,
+    trees: [...anchors.trees.values()],
     isWhole: anchors.isWhole,
     checkRest: async () => {
       const hashes = [...events.keys()].filter((hash) => !names.has(hash))
@@ -142,31 +137,6 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     findings: all,
     conclusion: concludeReport(all),
   }
-}
-
-/** `finalTime` is undefined if no manifest lists a log on this chain. */
-async function readAllAnchors(
-  deps: MonitorDeps,
-  parameters: {
-    request: MonitorRequest
-    rpc: Rpc
-    contracts: readonly ManifestLogContract[]
-    memory: MonitorMemory
-  },
-): Promise<ReadAnchors & { isWhole: boolean; finalTime: Date | undefined }> {
-  const { request, rpc, contracts, memory } = parameters
-  if (contracts.length === 0) return { events: [], findings: [], trees: [], isWhole: true, finalTime: undefined }
-  const { address: wallet } = request
-  const known = memory.anchors.get(wallet) ?? createAnchorsMemory()
-  memory.anchors.set(wallet, known)
-  const { now, logTime = createLogTime() } = deps
-  const gateways = orderGateways({ own: request.gateways ?? [], api: request.api })
-  return spendLogTime({ now, logTime }, async (isOver) => {
-    const finder = createAnchorFinder(rpc, { contracts, isOver: () => false })
-    const read = await readAnchors(deps, { finder, contracts, wallet, gateways, memory: known, isOver })
-    const { time } = await getBlock(rpc, toQuantity(Math.max(0, await finder.getFinal())))
-    return { ...read, isWhole: known.unread.length === 0, finalTime: time }
-  })
 }
 
 async function readFromNonce(
