@@ -245,7 +245,7 @@ function printMissingEvidence(outcome: CliOutcome): string[] {
 }
 
 function helpWith(id: VerifierStep['id'], { view, anchor }: CliOutcome): string[] {
-  if (id === 'event' && anchor?.log !== undefined) return ['Add a gateway that has the anchor with --ipfs URL.']
+  if (id === 'event' && anchor?.log !== undefined) return ['Add a gateway that has the anchor block with --ipfs URL.']
   if (id === 'blocks' || id === 'vault-policy')
     return ['Add a gateway that has the blocks with --ipfs URL, or use a CAR file.']
   if (id !== 'collateral' || view === undefined) return []

@@ -39,7 +39,7 @@ export type Chain = {
 }
 
 /** `stated` is the checkpoint that a service names. */
-export type PublishedReceipt = { receipt: AnyReceipt; cid: string; stated: StatedAnchor | undefined }
+type PublishedReceipt = { receipt: AnyReceipt; cid: string; stated: StatedAnchor | undefined }
 
 export type CreateChainParameters = {
   contract: string

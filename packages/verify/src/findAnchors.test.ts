@@ -148,7 +148,9 @@ describe('a forged or unlisted checkpoint', () => {
     publish(anchor, changes)
     expect(eventOf(await verify())).toEqual(failed(NO_EVENT))
     expect(eventOf(await verifyProof())).toEqual(failed('no checkpoint of this size'))
-    await expect(verify({ subject: subjects.transaction })).rejects.toThrow(withCode('event_not_found', '0 anchors'))
+    await expect(verify({ subject: subjects.transaction })).rejects.toThrow(
+      withCode('event_not_found', 'none of 0 anchor blocks'),
+    )
   })
 
   test('of another size than the service says fails, and its claims are false', async () => {
@@ -164,7 +166,7 @@ describe('a forged or unlisted checkpoint', () => {
     const outcome = await (kind === 'cid' ? verify() : verifyProof())
     expect(eventOf(outcome)).toEqual(failed('The witnesses cosigned another tree'))
     await expect(verify({ subject: subjects.transaction })).rejects.toThrow(
-      withCode('event_not_found', 'none of 1 anchors lists it; 1 of them are withheld or invalid'),
+      withCode('event_not_found', 'none of 1 anchor blocks lists it; 1 of them are withheld or invalid'),
     )
   })
 
@@ -191,7 +193,7 @@ describe('a forged or unlisted checkpoint', () => {
     expect(eventOf(await verify({ manifests }))).toEqual(failed(NO_EVENT))
     expect(eventOf(await verifyProof({}, { manifests }))).toEqual(skipped('more than your manifest accepts'))
     const subject = subjects.transaction
-    await expect(verify({ subject, manifests })).rejects.toThrow(withCode('event_not_found', '0 anchors'))
+    await expect(verify({ subject, manifests })).rejects.toThrow(withCode('event_not_found', 'none of 0 anchor blocks'))
   })
 
   test('in a block that is not final yet is a skip', async () => {
@@ -237,7 +239,7 @@ describe('a block that no gateway has', () => {
     stack.network.blocks.delete(anchor.block.cid)
     for (const outcome of [await verify(), await verifyProof()]) {
       expect(eventOf(outcome)).toEqual(skipped('the anchor block is withheld'))
-      expect(outcome.problems).toContainEqual(expect.stringContaining('the anchor of 5 entries: '))
+      expect(outcome.problems).toContainEqual(expect.stringContaining('the anchor block of 5 entries: '))
     }
   })
 
@@ -249,7 +251,7 @@ describe('a block that no gateway has', () => {
     else stack.network.blocks.set(part.cid, editBlock(part, 'countersign', 'Countersign'))
     expect(eventOf(await verify())).toEqual(skipped('the anchor block is withheld'))
     await expect(verify({ subject: subjects.transaction })).rejects.toThrow(
-      withCode('event_not_found', 'none of 1 anchors lists it; 1 of them'),
+      withCode('event_not_found', 'none of 1 anchor blocks lists it; 1 of them'),
     )
     // The service's path replaces the part.
     expect(eventOf(await verifyProof())[0]).toBe('accepted')
@@ -266,7 +268,7 @@ describe('a block that no gateway has', () => {
     expect(eventOf(await verify({ subject: subjects.transaction }))[0]).toBe('accepted')
     const other = { kind: 'transaction', txHash: `0x${'11'.repeat(32)}` } as const
     await expect(verify({ subject: other })).rejects.toThrow(
-      withCode('event_not_found', 'none of 3 anchors lists it; 2 of them'),
+      withCode('event_not_found', 'none of 3 anchor blocks lists it; 2 of them'),
     )
   })
 })
@@ -280,7 +282,7 @@ describe('an anchor', () => {
     publish()
     const outcome = await verify()
     expect(eventOf(outcome)).toEqual(failed(''))
-    expect(outcome.problems).toContainEqual('the anchor of 5 entries: wrong number of entries')
+    expect(outcome.problems).toContainEqual('the anchor block of 5 entries: wrong number of entries')
   })
 
   test.each<[string, Partial<AnchoredReceipt>]>([

@@ -129,7 +129,7 @@ export function createAnchorFinder(
     block: Pick<GivenAnchor, 'path' | 'block'>,
     faults: string[],
   ) {
-    const problems = faults.map((fault) => `the anchor of ${size} entries: ${fault}`)
+    const problems = faults.map((fault) => `the anchor block of ${size} entries: ${fault}`)
     return { given: { contract, id, size, ...block }, log, isFinal: log.blockNumber <= (await getFinal()), problems }
   }
 
@@ -150,7 +150,7 @@ export function createAnchorFinder(
         if (own[0] !== undefined) return own[0]
       }
       throw new VerifierError('event_not_found', 'the transaction has no published receipt', {
-        details: `no event on ${rpc.host} names ${txHash}, and none of ${searched} anchors lists it; ${unread} of them are withheld or invalid`,
+        details: `no event on ${rpc.host} names ${txHash}, and none of ${searched} anchor blocks lists it; ${unread} of them are withheld or invalid`,
       })
     },
 

@@ -50,7 +50,7 @@ export function createFakeAnchor(
   return { id: logId, size, root: `0x${toHex(hashTree(leaves.slice(0, size)))}`, block, parts }
 }
 
-export function findIndex(log: FakeLog, issue: FakeIssue): number {
+function findIndex(log: FakeLog, issue: FakeIssue): number {
   if (!('log' in issue.receipt)) throw new TypeError('a receipt without a log')
   const { leaf } = nameEntry(issue as Parameters<typeof nameEntry>[0])
   return log.entries.findIndex((entry) => entry.kind === 'signature' && entry.leaf === leaf)

@@ -142,13 +142,13 @@ const kinds = {
   'anchor-withheld': {
     severity: 'gap',
     say: ({ count, because }) =>
-      `${count} ${count === 1 ? 'anchor' : 'anchors'} on the chain could not be read${because}. Receipts in them may be missing here.`,
+      `${count} anchor ${count === 1 ? 'block' : 'blocks'} could not be read${because}. Receipts in them may be missing here.`,
   },
   /** It is invalid, or its checkpoint is of another tree than the log's. */
   'anchor-contradicts': {
     severity: 'alarm',
     say: ({ log, blockNumber, origin, because }) =>
-      `${origin === undefined ? `The anchor in block ${blockNumber} is invalid` : `${log} contradicts its checkpoint on the chain`}${because}.`,
+      `${origin === undefined ? `The anchor block of the checkpoint in block ${blockNumber} is invalid` : `${log} contradicts its checkpoint on the chain`}${because}.`,
   },
   'log-stale': {
     severity: 'gap',

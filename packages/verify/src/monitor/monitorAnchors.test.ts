@@ -128,7 +128,7 @@ describe('a missing anchor', () => {
     expect([report.conclusion, report.proven]).toEqual(['incomplete', 1])
     expect(kindsOf(report).toSorted()).toEqual(['anchor-withheld', 'awaited', 'entry-unmatched 2', 'entry-unmatched 3'])
     expect(describeReport(report).findings[0]?.text).toMatch(
-      /^1 anchor on the chain could not be read: of 5 entries: withheld/,
+      /^1 anchor block could not be read: of 5 entries: withheld/,
     )
     for (const { cid, bytes } of [anchor.block, ...anchor.parts]) stack.network.blocks.set(cid, bytes)
     expect(await monitor({}, { memory })).toMatchObject({ conclusion: 'complete', findings: [] })
@@ -170,7 +170,7 @@ describe('an alarm', () => {
         describeReport(report)
           .findings.map(({ text }) => text)
           .join(),
-      ).toMatch(/The anchor in block \d+ is invalid/)
+      ).toMatch(/The anchor block of the checkpoint in block \d+ is invalid/)
     }
   })
 
