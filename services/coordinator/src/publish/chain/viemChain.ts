@@ -311,7 +311,11 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
     async readLog({ contract: to, id }) {
       const ask = async (functionName: 'head' | 'publisher', words: number) => {
         const data = encodeFunctionData({ abi: logWitnessAbi, functionName, args: [id] })
-        const word = await read('eth_call', [{ to, data }, 'latest'], parseBytes)
+        const answer = await call('eth_call', [{ to, data }, 'latest'])
+        if ('error' in answer && classifyNodeError(answer.error) !== 'call_reverted') {
+          throw unavailable('eth_call', describe(answer.error))
+        }
+        const word = 'error' in answer ? '0x' : parseAnswer('eth_call', answer.result, parseBytes)
         if (word.length === 2 + 64 * words) return word.slice(2)
         throw new ChainError('contract_missing', { details: `no LogWitness at ${to}` })
       }
