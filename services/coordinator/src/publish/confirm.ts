@@ -122,9 +122,10 @@ async function completePending(
       return anchor === undefined ? false : finishIfFinal(run, { id, mined: { txHash: hash, blockNumber } })
     }
     log.error({ msg: 'A publication lacks events', hash, count: receipt.events.length })
-    if (!isFinal(run, blockNumber)) return false
-  } else {
-    if (!isFinal(run, blockNumber)) return false
+  }
+  if (!isFinal(run, blockNumber)) return false
+  // LogWitness emits nothing if another sender published the same checkpoint.
+  if (!receipt.isSuccess || anchor !== undefined) {
     const events = await searchEvents(run, publication)
     if (events === 'unknown') return false
     if (events === 'absent') {
