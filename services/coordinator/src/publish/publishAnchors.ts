@@ -1,13 +1,16 @@
+import { parseCheckpoint, parseNote } from '@countersign/log'
 import { equalBytes, fromHex, toHex, toLogId, toPrefixedHex } from '@countersign/protocol'
 import { createAnchor, MAX_ANCHOR_ENTRIES } from '@countersign/receipt'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { isAhead } from '../isAhead.ts'
-import { type AnchorStore, type DueLog, MAX_ANCHORED } from '../store/anchors.ts'
+import type { AnchorStore, DueLog } from '../store/anchors.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodeAdvance } from './chain/contract.ts'
+import type { Call, Chain } from './chain/viemChain.ts'
+import { PinError } from './ipfs/pinError.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { pinAnchor } from './pin.ts'
-import { claimAndSend, type SendDeps, withMargin } from './send.ts'
+import { assertWithinBudget, claimAndSend, type SendDeps, withMargin } from './send.ts'
 
 /** The contract `LogWitness` and the account that registered the logs there. */
 export type AnchorTarget = { contract: `0x${string}`; owner: `0x${string}` }
@@ -31,7 +34,7 @@ type AnchorRun = {
   waitMs: number | undefined
   /** Slugs of proofs that no further checkpoint will list, because the log hasn't grown since the last one. */
   late: string[]
-  failure: ChainError | undefined
+  failure: ChainError | PinError | undefined
 }
 
 /**
@@ -46,42 +49,60 @@ export async function publishAnchors(
 ): Promise<AnchorRun> {
   const { clock, log: logger, anchoring } = deps
   const { anchors, delayMs } = anchoring
-  const { count, since } = await anchors.countDue()
+  const { maxAnchored } = anchors
   const run: AnchorRun = { waitMs: undefined, late: [], failure: undefined }
-  if (since === undefined) return run
-  const again = { now: clock.now(), spanMs: delayMs }
-  if (count < MAX_ANCHORED && isAhead(since + delayMs, again)) {
-    return { ...run, waitMs: Math.min(since + delayMs - again.now, LOOK_EVERY_MS) }
+  const lookAgain = (ms: number) => (run.waitMs = Math.min(run.waitMs ?? ms, ms))
+  const isWaiting = ({ count, since }: { count: number; since: number }) => {
+    const again = { now: clock.now(), spanMs: delayMs }
+    if (count >= maxAnchored || !isAhead(since + delayMs, again)) return false
+    lookAgain(Math.min(since + delayMs - again.now, LOOK_EVERY_MS))
+    return true
   }
-  await prepare()
-  for (const log of await anchors.findDueLogs()) {
-    try {
-      const outcome = await publishAnchor(deps, log)
-      if (outcome === 'waiting') run.waitMs = LOOK_AGAIN_MS
-      if (outcome === 'late') run.late.push(...log.proofs.map(({ slug }) => slug))
-    } catch (error) {
-      if (!(error instanceof ChainError)) throw error
-      logger.warn({
-        msg: 'Could not publish a checkpoint',
-        origin: log.origin,
-        code: error.code,
-        reason: error.details,
-      })
-      run.failure ??= error
+  const { count, since } = await anchors.countDue()
+  // Also counts proofs without a log entry, and those of logs that fail. So each log is checked again.
+  if (since === undefined || isWaiting({ count, since })) return run
+  const failed: number[] = []
+  for (let isIncomplete = true; isIncomplete; ) {
+    const logs = await anchors.findDueLogs({ except: failed })
+    const isFull = logs.reduce((sum, { proofs }) => sum + proofs.length, 0) >= maxAnchored
+    const known = failed.length
+    for (const log of logs) {
+      if (isWaiting({ count: log.proofs.length, since: log.since })) continue
+      await prepare()
+      try {
+        const outcome = await publishAnchor(deps, { log, hasMore: isFull })
+        if (outcome === 'waiting') lookAgain(LOOK_AGAIN_MS)
+        if (outcome === 'late') run.late.push(...log.proofs.map(({ slug }) => slug))
+      } catch (error) {
+        // An empty account must not claim further nonces.
+        if (!isFailure(error) || error.code === 'insufficient_funds') throw error
+        const { code, details: reason } = error
+        logger.warn({ msg: 'Could not publish a checkpoint', origin: log.origin, code, reason })
+        run.failure ??= error
+        failed.push(log.id)
+      }
     }
+    if (isFull) lookAgain(LOOK_AGAIN_MS)
+    // The proofs of a failed log may have taken the place of others.
+    isIncomplete = isFull && failed.length > known
   }
   return run
 }
 
-/** `waiting`: the previous checkpoint isn't in a block yet. */
+function isFailure(error: unknown): error is ChainError | PinError {
+  return error instanceof ChainError || error instanceof PinError
+}
+
+/** `waiting`: the previous checkpoint isn't in a block yet, or another worker was first. */
 async function publishAnchor(
   deps: SendDeps & { anchoring: AnchorDeps },
-  log: DueLog,
+  { log, hasMore }: { log: DueLog; hasMore: boolean },
 ): Promise<'sent' | 'waiting' | 'late'> {
   const { chain, anchoring } = deps
   const { anchors, pinner, target } = anchoring
-  const { contract } = target
-  const id = toLogId(target.owner, fromHex(log.hash))
+  const { contract, owner } = target
+  const { hash } = log
+  const id = toLogId(owner, fromHex(hash))
   const head = await chain.readLog({ contract, id })
   if (head.publisher !== chain.account) {
     throw new ChainError('log_not_registered', {
@@ -89,32 +110,43 @@ async function publishAnchor(
     })
   }
   // Also if this node is behind another one that knew a newer checkpoint.
-  if ((await anchors.findNewestAnchor(log.id)) > head.size) return 'waiting'
-  const newest = await findSource(deps, { log, head })
-  if (newest === undefined) return 'late'
-  const { size } = newest
+  const newest = await anchors.findNewestAnchor({ chainId: chain.chainId, contract, logId: log.id, id })
+  if (newest > head.size) return 'waiting'
   await assertSameLog(deps, { log, head })
+  const source = await findSource(deps, { log, hasMore, head })
+  if (source === undefined) return 'late'
+  const { from, size, frontier, entries, note: checkpoint } = source
   const proofs = log.proofs.filter(({ index }) => index < size)
-  const { from } = newest
-  const receipts = await Promise.all(
-    proofs.map(async ({ index, wallet, txHash, ipfsCid: cid }) => ({
-      ...{ index, wallet, txHash, cid },
-      ...(index < from && { path: await anchors.proveInclusion({ hash: log.hash, index, size }) }),
-    })),
-  )
-  const { frontier, entries, note: checkpoint } = newest
+  const indexes = proofs.flatMap(({ index }) => (index < from ? index : []))
+  const paths = await anchors.proveInclusions({ hash, size, indexes })
+  const receipts = proofs.map(({ index, wallet, txHash, ipfsCid: cid }) => {
+    const path = paths.get(index)
+    return { index, wallet, txHash, cid, ...(path && { path }) }
+  })
   const { block, parts } = createAnchor({ checkpoint, frontier, entries, receipts })
-  await pinAnchor(pinner, { block, parts })
   const blockHash = toPrefixedHex(sha256(block.bytes))
-  const consistency =
-    head.size === 0 ? [] : await anchors.proveConsistency({ hash: log.hash, oldSize: head.size, size })
-  const root = await anchors.computeRoot({ hash: log.hash, size })
+  const consistency = head.size === 0 ? [] : await anchors.proveConsistency({ hash, oldSize: head.size, size })
+  const { root } = parseCheckpoint(parseNote(checkpoint).text)
   const call = { to: contract, data: encodeAdvance({ id, size, root, block: blockHash, consistency }) }
-  const gas = withMargin(await chain.estimateGas(call))
+  const gas = withMargin(await estimateGas(chain, call))
+  // Checked first, because blocks of an unsent checkpoint stay pinned.
+  await assertWithinBudget(deps, gas)
+  await pinAnchor(pinner, { block, parts })
   const published = { logId: log.id, id, size, block: blockHash }
-  await claimAndSend(deps, { group: proofs, call, gas, anchor: { published, head: head.size } })
+  const count = await claimAndSend(deps, { group: proofs, call, gas, anchor: { published, head: head.size } })
+  if (count < proofs.length) return 'waiting'
   anchoring.observeAnchor(log.origin, size)
   return 'sent'
+}
+
+/** A revert is the node's fault, or the head has just moved. No proof is at fault. */
+async function estimateGas(chain: Chain, call: Call): Promise<bigint> {
+  try {
+    return await chain.estimateGas(call)
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.code !== 'call_reverted') throw error
+    throw new ChainError('chain_unavailable', { details: `the checkpoint would revert: ${error.details}` })
+  }
 }
 
 type Head = { size: number; root: string }
@@ -125,21 +157,24 @@ type Head = { size: number; root: string }
  */
 async function findSource(
   { anchoring: { anchors } }: { anchoring: AnchorDeps },
-  { log, head }: { log: DueLog; head: Head },
+  { log, hasMore, head }: { log: DueLog; hasMore: boolean; head: Head },
 ) {
   const from = head.size === 0 ? Math.min(...log.proofs.map(({ index }) => index)) : head.size
-  const found = await anchors.findAnchorSource({ log, from, upTo: from + MAX_ANCHOR_ENTRIES })
+  const found = await anchors.findAnchorSource({ log, hasMore, from, upTo: from + MAX_ANCHOR_ENTRIES })
   return found && { ...found, from }
 }
 
-/** The contract accepts only one history, so a head of another log would reject all our checkpoints permanently. */
+/**
+ * The contract accepts only one history, so a head of another log would reject all our checkpoints permanently. Only a publisher with our key
+ * or a lying node can have a head beyond our log.
+ */
 async function assertSameLog(
   { anchoring: { anchors } }: { anchoring: AnchorDeps },
   { log, head }: { log: DueLog; head: Head },
 ): Promise<void> {
   if (head.size === 0) return
-  const root = await anchors.computeRoot({ hash: log.hash, size: head.size })
-  if (equalBytes(root, fromHex(head.root))) return
-  const details = `${log.origin} has the root ${toHex(root)} at size ${head.size}, the chain ${head.root}`
+  const root = await anchors.computeRoot({ id: log.id, hash: log.hash, size: head.size })
+  if (root !== undefined && equalBytes(root, fromHex(head.root))) return
+  const details = `${log.origin} has the root ${root && toHex(root)} at size ${head.size}, the chain ${head.root}`
   throw new ChainError('anchor_conflict', { details })
 }

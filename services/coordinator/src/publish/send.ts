@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000
 
 /** Stores a transaction for these proofs and sends it. Returns their number, or 0 if another worker was first. */
 export async function claimAndSend(
-  { store, chain, clock, log, gasPerDay, outages }: SendDeps,
+  deps: SendDeps,
   parameters: {
     group: readonly Pick<DueProof, 'slug'>[]
     call: Call
@@ -33,6 +33,7 @@ export async function claimAndSend(
     anchor?: { published: PublishedAnchor; head: number }
   },
 ): Promise<number> {
+  const { store, chain, clock, log, outages } = deps
   const { group, call, gas, anchor } = parameters
   const { chainId, account } = chain
   const fees = await chain.getFees()
@@ -46,10 +47,7 @@ export async function claimAndSend(
   }
   const nonce = Math.max(ownNonce, chainNonce)
   // Checked after the nonce was chosen: a worker that claims gas from now on also takes the nonce.
-  if (gasPerDay !== undefined) {
-    const spent = await store.sumGas({ chainId, account, since: clock.now() - DAY_MS })
-    if (spent + gas > gasPerDay) throw new ChainError('gas_budget_spent', { details: `${spent} of ${gasPerDay} gas` })
-  }
+  await assertWithinBudget(deps, gas)
   const signed = await chain.sign({ nonce, ...call, gas, ...fees })
   const transaction: PublicationTransaction = { ...signed, kind: 'publish', gas, ...fees }
   const slugs = group.map(({ slug }) => slug)
@@ -69,6 +67,17 @@ export async function claimAndSend(
   outages.failingSince = undefined
   throwIfUnpaid(await sendStored({ store, chain, clock, log }, transaction))
   return group.length
+}
+
+/** Throws `gas_budget_spent` if so much gas would exceed the limit of 24 hours. */
+export async function assertWithinBudget(
+  { store, chain, clock, gasPerDay }: Pick<SendDeps, 'store' | 'chain' | 'clock' | 'gasPerDay'>,
+  gas: bigint,
+): Promise<void> {
+  if (gasPerDay === undefined) return
+  const { chainId, account } = chain
+  const spent = await store.sumGas({ chainId, account, since: clock.now() - DAY_MS })
+  if (spent + gas > gasPerDay) throw new ChainError('gas_budget_spent', { details: `${spent} of ${gasPerDay} gas` })
 }
 
 /**

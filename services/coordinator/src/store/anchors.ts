@@ -25,6 +25,8 @@ export type DueLog = {
   /** SHA-256 of the origin, in hex. */
   hash: string
   origin: string
+  /** When the first of the proofs was pinned. */
+  since: number
   proofs: DueLogged[]
 }
 
@@ -46,44 +48,66 @@ export type AnchorSource = {
   entries: Uint8Array
 }
 
+/** A log in one contract. */
+type LogInContract = { chainId: number; contract: Hex; logId: number; id: Hex }
+
 type Deps = { db: Kysely<Tables>; fetchNodes: FetchNodes }
+type Limited = { db: Kysely<Tables>; maxAnchored: number }
 
 /** The most proofs in one anchor. The next one is sent as soon as so many wait. */
-export const MAX_ANCHORED = 10_000
+const MAX_ANCHORED = 10_000
 /** Entries that are read at a time. */
 const ENTRIES_OF_READ = 8_192
+/** Paths that are read at a time. */
+const PATHS_OF_READ = 200
 
 /** Reads for anchors. */
-export function createAnchorStore({ db }: { db: Kysely<Tables> }) {
+export function createAnchorStore({ db }: { db: Kysely<Tables> }, { maxAnchored = MAX_ANCHORED } = {}) {
   const deps = { db, fetchNodes: createNodeReader(db) }
   return {
-    ...bind(db, { countDue, findDueLogs, findNewestAnchor }),
-    ...bind(deps, { findAnchorSource, computeRoot, proveConsistency, proveInclusion }),
+    maxAnchored,
+    ...bind({ db, maxAnchored }, { countDue, findDueLogs }),
+    ...bind(db, { findNewestAnchor }),
+    ...bind(deps, { findAnchorSource, computeRoot, proveConsistency, proveInclusions }),
   }
 }
 
 export type AnchorStore = ReturnType<typeof createAnchorStore>
 
 /** Counts due proofs, up to the number for one anchor. `since` is when the first was pinned. */
-async function countDue(db: Kysely<Tables>): Promise<{ count: number; since: number | undefined }> {
+async function countDue({ db, maxAnchored }: Limited): Promise<{ count: number; since: number | undefined }> {
   const { rows } = await sql<{ count: string; since: Date | null }>`
     select count(*), min(pinned_at) as since from (
       select pinned_at from proofs where status = 'pending_onchain' and publication_id is null
-      order by pinned_at limit ${MAX_ANCHORED}
+      order by pinned_at limit ${maxAnchored}
     ) as due`.execute(db)
   const [row] = rows
   return { count: Number(row?.count ?? 0), since: row?.since?.getTime() }
 }
 
-type DueRow = { slug: string; log_index: string; log_id: number; hash: Uint8Array; origin: string } & Parameters<
-  typeof toPublished
->[0]
+type DueRow = Parameters<typeof toPublished>[0] & {
+  slug: string
+  pinned_at: Date
+  log_index: string
+  log_id: number
+  hash: Uint8Array
+  origin: string
+}
 
-/** The first due proofs that have a log entry, by log. */
-async function findDueLogs(db: Kysely<Tables>): Promise<DueLog[]> {
+/**
+ * The oldest due proofs that have a log entry, by log, without those of some logs. In the order of signing, which is nearly that of the log:
+ * proofs that are left out are then mostly after those that a checkpoint lists. Sorts first, and reads the other tables up to the limit only.
+ */
+async function findDueLogs(
+  { db, maxAnchored }: Limited,
+  { except = [] }: { except?: readonly number[] } = {},
+): Promise<DueLog[]> {
   const { rows } = await sql<DueRow>`
-    select a.slug, a.ipfs_cid, p.tx_hash, p.log_index, w.address, l.id as log_id, l.hash, l.origin
-    from proofs as a
+    select a.slug, a.ipfs_cid, a.pinned_at, p.tx_hash, p.log_index, w.address, l.id as log_id, l.hash, l.origin
+    from (
+      select signing_id, slug, ipfs_cid, pinned_at from proofs where status = 'pending_onchain' and publication_id is null
+      order by signing_id offset 0
+    ) as a
     join lateral (
       select tx_hash, log_index, wallet_id, verification_id from signings where id = a.signing_id offset 0
     ) as p on p.log_index is not null
@@ -91,12 +115,13 @@ async function findDueLogs(db: Kysely<Tables>): Promise<DueLog[]> {
     join lateral (select log_note from verifications where id = p.verification_id offset 0) as v on true
     join lateral (select log_id from log_notes where hash = v.log_note offset 0) as n on true
     join logs as l on l.id = n.log_id
-    where a.status = 'pending_onchain' and a.publication_id is null
-    order by a.pinned_at, a.signing_id limit ${MAX_ANCHORED}`.execute(db)
+    where l.id <> all (${except}::integer[])
+    order by a.signing_id limit ${maxAnchored}`.execute(db)
   const logs = new Map<number, DueLog>()
   for (const row of rows) {
     const { log_id: id, hash, origin, slug, log_index } = row
-    const log = logs.get(id) ?? { id, hash: toHex(hash), origin, proofs: [] }
+    const log = logs.get(id) ?? { id, hash: toHex(hash), origin, since: Number.POSITIVE_INFINITY, proofs: [] }
+    log.since = Math.min(log.since, row.pinned_at.getTime())
     log.proofs.push({ slug, index: Number(log_index), ...toPublished(row) })
     logs.set(id, log)
   }
@@ -104,10 +129,11 @@ async function findDueLogs(db: Kysely<Tables>): Promise<DueLog[]> {
 }
 
 /** The size of the newest anchor of a log that is on the chain or may get there. */
-async function findNewestAnchor(db: Kysely<Tables>, logId: number): Promise<number> {
+async function findNewestAnchor(db: Kysely<Tables>, { chainId, contract, logId, id }: LogInContract): Promise<number> {
   const { rows } = await sql<{ size: string }>`
     select a.size from anchors as a join publications as p on p.id = a.publication_id
-    where a.log_id = ${logId}::integer and p.status in ('pending', 'confirmed', 'final')
+    where a.log_id = ${logId}::integer and a.id = ${toBytes(id)}::bytea and p.status in ('pending', 'confirmed', 'final')
+      and p.chain_id = ${chainId}::bigint and p.contract = ${toBytes(contract)}::bytea
     order by a.size desc limit 1`.execute(db)
   return Number(rows[0]?.size ?? 0)
 }
@@ -115,19 +141,26 @@ async function findNewestAnchor(db: Kysely<Tables>, logId: number): Promise<numb
 /**
  * The first cosigned checkpoint that covers the due proofs of a log, with the entries from `from` on. A later one would also cover proofs that
  * aren't pinned yet. If it has too many entries, the newest one that doesn't. Undefined if none is above `from`.
+ *
+ * `hasMore`: further proofs are due. The checkpoint then leaves some proofs out rather than cover others that the anchor doesn't list.
  */
 async function findAnchorSource(
   { db, fetchNodes }: Deps,
-  { log, from, upTo }: { log: DueLog; from: number; upTo: number },
+  { log, from, upTo, hasMore }: { log: DueLog; from: number; upTo: number; hasMore: boolean },
 ): Promise<AnchorSource | undefined> {
-  const last = Math.max(from, ...log.proofs.map(({ index }) => index))
-  const find = async (above: number, order: 'asc' | 'desc') => {
+  const indexes = log.proofs.map(({ index }) => index).toSorted((left, right) => left - right)
+  const [first = from, last = from] = [indexes[0], indexes.at(-1)]
+  const find = async (above: number, most: number, order: 'asc' | 'desc') => {
     const { rows } = await sql<{ size: string; note: string }>`
-      select size, note from log_notes where log_id = ${log.id}::integer and size > ${above}::bigint and size <= ${upTo}::bigint
+      select size, note from log_notes
+      where log_id = ${log.id}::integer and size > ${Math.max(from, above)}::bigint and size <= ${most}::bigint
       order by size ${sql.raw(order)}, created_at desc limit 1`.execute(db)
     return rows[0]
   }
-  const row = (await find(last, 'asc')) ?? (await find(from, 'desc'))
+  const row =
+    (hasMore ? await find(first, Math.min(last, upTo), 'desc') : undefined) ??
+    (await find(last, upTo, 'asc')) ??
+    (await find(from, upTo, 'desc'))
   if (row === undefined) return undefined
   const size = Number(row.size)
   const nodes = listTreeNodes(from)
@@ -145,8 +178,14 @@ async function findAnchorSource(
   return { note: row.note, size, frontier: { size: from, hashes }, entries }
 }
 
-/** The root of the log's tree of that size. */
-async function computeRoot({ fetchNodes }: Deps, { hash, size }: { hash: string; size: number }): Promise<Uint8Array> {
+/** The root of the log's tree of that size. Undefined if the log has fewer entries. */
+async function computeRoot(
+  { db, fetchNodes }: Deps,
+  { id, hash, size }: Pick<DueLog, 'id' | 'hash'> & { size: number },
+): Promise<Uint8Array | undefined> {
+  const { rows } =
+    await sql`select from log_appends where log_id = ${id}::integer and size >= ${size}::bigint limit 1`.execute(db)
+  if (rows.length === 0) return undefined
   return computeTreeRoot(await fetchNodes(hash, listTreeNodes(size)), size)
 }
 
@@ -157,22 +196,33 @@ async function proveConsistency(
   return createConsistencyProof(await fetchNodes(hash, listConsistencyNodes(sizes)), sizes)
 }
 
-/** The path of an entry, in hex. */
-async function proveInclusion(
+/** The paths of entries, in hex. */
+async function proveInclusions(
   { fetchNodes }: Pick<Deps, 'fetchNodes'>,
-  { hash, ...place }: { hash: string; index: number; size: number },
-): Promise<string[]> {
-  return createInclusionProof(await fetchNodes(hash, listInclusionNodes(place)), place).map(toHex)
+  { hash, size, indexes }: { hash: string; size: number; indexes: readonly number[] },
+): Promise<Map<number, string[]>> {
+  const paths = new Map<number, string[]>()
+  for (let start = 0; start < indexes.length; start += PATHS_OF_READ) {
+    const places = indexes.slice(start, start + PATHS_OF_READ).map((index) => ({ index, size }))
+    // Many paths share nodes.
+    const nodes = new Map(
+      places.flatMap((place) => listInclusionNodes(place)).map((node) => [`${node.level}/${node.index}`, node]),
+    )
+    const readNode = await fetchNodes(hash, [...nodes.values()])
+    for (const place of places) paths.set(place.index, createInclusionProof(readNode, place).map(toHex))
+  }
+  return paths
 }
 
 /** Stores the anchor of a new publication. Returns false if another anchor of the log may still get on the chain after `head`. */
 export async function insertAnchor(
   db: Kysely<Tables>,
-  { publicationId, anchor, head }: { publicationId: number; anchor: PublishedAnchor; head: number },
+  parameters: { publicationId: number; chainId: number; contract: Hex; anchor: PublishedAnchor; head: number },
 ): Promise<boolean> {
+  const { publicationId, chainId, contract, anchor, head } = parameters
   const { logId, id, size, block } = anchor
   await sql`select pg_advisory_xact_lock(${ANCHOR_LOCK}::integer, ${logId}::integer)`.execute(db)
-  if ((await findNewestAnchor(db, logId)) > head) return false
+  if ((await findNewestAnchor(db, { chainId, contract, logId, id })) > head) return false
   await sql`insert into anchors (publication_id, log_id, id, size, block)
     values (${publicationId}::bigint, ${logId}::integer, ${toBytes(id)}, ${size}::bigint, ${toBytes(block)})`.execute(
     db,
@@ -181,7 +231,7 @@ export async function insertAnchor(
 }
 
 /** An arbitrary number, different from those of other locks. */
-const ANCHOR_LOCK = 0x6c_6f_67_03
+const ANCHOR_LOCK = 0x6c_6f_67_04
 
 export type AnchorRow = {
   anchor_id: Uint8Array | null
@@ -199,13 +249,15 @@ export async function readProofAnchor(
   { txHash, blockNumber }: { txHash: Hex | null; blockNumber: number | null },
 ): Promise<ProofAnchor | undefined> {
   if (row.anchor_id === null || row.anchor_log === null || txHash === null || blockNumber === null) return undefined
-  const place = { index: Number(row.log_index), size: Number(row.anchor_size) }
+  const [index, size] = [Number(row.log_index), Number(row.anchor_size)]
+  const paths = await proveInclusions({ fetchNodes }, { hash: toHex(row.anchor_log), size, indexes: [index] })
   return {
     chainId: Number(row.onchain_chain_id),
     contract: toPrefixedHex(row.onchain_contract ?? new Uint8Array()),
     id: toPrefixedHex(row.anchor_id),
-    ...place,
-    path: await proveInclusion({ fetchNodes }, { hash: toHex(row.anchor_log), ...place }),
+    size,
+    index,
+    path: paths.get(index) ?? [],
     txHash,
     blockNumber,
   }

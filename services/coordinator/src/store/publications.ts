@@ -186,7 +186,7 @@ async function claim(
       if (Number(numAffectedRows) !== slugs.length) throw new NotClaimedError()
       if (anchor !== undefined) {
         const { published, head } = anchor
-        const inserted = { publicationId: Number(publication.id), anchor: published, head }
+        const inserted = { publicationId: Number(publication.id), chainId, contract, anchor: published, head }
         if (!(await insertAnchor(transaction, inserted))) throw new NotClaimedError()
       }
       await transaction
