@@ -1,4 +1,5 @@
-import { assertInclusion, parseNote } from '@countersign/log'
+import { randomInt } from 'node:crypto'
+import { assertInclusion, createConsistencyProof, createLeafReader, parseNote } from '@countersign/log'
 import {
   createEnclaveSettings,
   fromHex,
@@ -8,6 +9,7 @@ import {
   hashTreeLeaf,
   logWitnessAbi,
   type ProofStatus,
+  type Signed,
   toHex,
   toLogId,
 } from '@countersign/protocol'
@@ -16,6 +18,7 @@ import type { StartFakeChainParameters } from '@countersign/testing'
 import { sql } from 'kysely'
 import { decodeFunctionData, parseTransaction } from 'viem/utils'
 import { expect } from 'vitest'
+import { encodeAdvance } from '../../src/publish/chain/contract.ts'
 import type { Chain, CreateViemChainParameters } from '../../src/publish/chain/viemChain.ts'
 import { PinError } from '../../src/publish/ipfs/pinError.ts'
 import type { Pinner } from '../../src/publish/ipfs/pinner.ts'
@@ -30,7 +33,7 @@ import {
   createTestSigningV2,
   randomHex,
 } from '../store/store.ts'
-import { createScene, type TestPublishing } from './publishing.ts'
+import { createScene, publisher, stranger, strangerKey, type TestPublishing } from './publishing.ts'
 
 /** The account that registers the logs. It never sends anything. */
 export const OWNER: Hex = `0x${'0e'.repeat(20)}`
@@ -40,6 +43,12 @@ const FINALITY_DEPTH = 8
 const INSERTED = 500
 
 export const toIdOf = ({ hash }: Pick<TestLog, 'hash'>): Hex => toLogId(OWNER, fromHex(hash))
+
+/** With another nonce, and so with another hash in its event. */
+function toUnique(signed: Signed): Signed {
+  if (signed.kind !== 'authorization') return signed
+  return { ...signed, subject: { ...signed.subject, nonce: randomInt(2 ** 40) } }
+}
 
 export type MemoryPinner = Pick<Pinner, 'pin' | 'read'> & { blocks: Map<string, Uint8Array<ArrayBuffer>> }
 
@@ -143,7 +152,7 @@ export async function createAnchorScene(
   async function sign(log: TestLog, count = 1, { isPinned = true, others = 1 } = {}): Promise<string[]> {
     const coordinatorKey = randomHex(32)
     const signings = Array.from({ length: count }, () => {
-      const signing = createTestSigningV2(wallet, createTestAuthorization())
+      const signing = createTestSigningV2(wallet, toUnique(createTestAuthorization()))
       const statement = { ...signing.statement, coordinatorKey }
       const { keyId, signedAt } = statement
       const logIndex = log.entries.length
@@ -196,6 +205,18 @@ export async function createAnchorScene(
     return hash
   }
 
+  /** Publishes a checkpoint from another account, as its publisher for a moment. Default: the log's tree. */
+  async function advanceElsewhere(log: TestLog, size: number, root = log.toRoot(size)): Promise<void> {
+    const id = toIdOf(log)
+    const oldSize = node.checkpoints().findLast((event) => event.id === id)?.size ?? 0
+    const readNode = createLeafReader(log.entries.map(hashTreeLeaf))
+    const consistency = oldSize === 0 ? [] : createConsistencyProof(readNode, { oldSize, size })
+    const data = encodeAdvance({ id, size, root, block: `0x${randomHex(32)}`, consistency })
+    node.registerLog(id, stranger)
+    await node.sendFromElsewhere({ privateKey: strangerKey, to: node.logWitness, data })
+    node.registerLog(id, publisher)
+  }
+
   /**
    * Checks that checkpoints of the canonical chain publish each proof at most once, with a path that leads to the checkpoint's root; and that
    * each complete proof with a log entry has exactly one checkpoint or one event.
@@ -204,7 +225,14 @@ export async function createAnchorScene(
     expect(violations).toEqual([])
     const listed = new Map<string, { id: Hex; size: number; root: Hex; transactionHash: Hex; blockNumber: number }[]>()
     const sizes = new Map<Hex, number>()
+    const { rows: own } = await sql<{ hash: Hex }>`
+      select '0x' || encode(tx_hash, 'hex') as hash from publication_transactions`.execute(db)
+    const hashes = new Set(own.map(({ hash }) => hash))
     for (const event of node.checkpoints()) {
+      if (!hashes.has(event.transactionHash)) {
+        sizes.set(event.id, event.size)
+        continue
+      }
       const blocks = readPinned(event.block)
       if (blocks === undefined) throw new Error('a block of an anchor on the chain is not pinned')
       const anchor = readAnchor(blocks.bytes, blocks.parts)
@@ -280,6 +308,7 @@ export async function createAnchorScene(
     pin,
     send,
     anchors,
+    advanceElsewhere,
     assertAnchors,
     /** Runs until nothing is left to do, then checks the invariants. */
     async finish(expected: Partial<Record<ProofStatus, number>>, { blocks = 4 } = {}) {
