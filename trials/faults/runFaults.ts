@@ -1,13 +1,31 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type WalletInfo, withinTimeLimit } from '@countersign/protocol'
 import { createRandom, readAnchors } from '@countersign/testing'
+import { LOG_ORIGINS } from '@countersign/testing/launcher'
 import { createUser } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
+import { createDevManifest } from '../../dev/webConfig.ts'
 import { type Backend, startBackend } from '../../services/coordinator/test/backend.ts'
-import { type CrashPointName, crashPoints, logCrashPoints } from '../../services/coordinator/test/crashPoints.ts'
+import {
+  type CrashPointName,
+  checkpointCrashPoints,
+  crashPoints,
+  logCrashPoints,
+} from '../../services/coordinator/test/crashPoints.ts'
 import { createClient } from '../answers.ts'
 import { audit, listFaults } from '../audit.ts'
-import { count, flag, type Outcome, seed, type Trial, type TrialDeps, type Values } from '../trial.ts'
+import {
+  count,
+  flag,
+  type Outcome,
+  seed,
+  type Trial,
+  type TrialDeps,
+  type Values,
+  WrongArgumentError,
+} from '../trial.ts'
 
 const SIGNINGS = 3
 /** A crash point not reached in this time is an error of the test. */
@@ -17,16 +35,20 @@ const AGAIN_MS = 150_000
 /** How often a witness is killed with the coordinator. */
 const WITNESS_SHARE = 0.3
 
-const listPoints = ({ rounds, witnesses }: Options) =>
-  Array.from(
-    { length: rounds },
-    () => Object.keys({ ...crashPoints, ...(witnesses ? logCrashPoints : {}) }) as CrashPointName[],
-  ).flat()
+function listPoints({ rounds, witnesses, checkpoints }: Options): CrashPointName[] {
+  const points = {
+    ...crashPoints,
+    ...(witnesses ? logCrashPoints : {}),
+    ...(checkpoints ? checkpointCrashPoints : {}),
+  }
+  return Array.from({ length: rounds }, () => Object.keys(points) as CrashPointName[]).flat()
+}
 
 const options = {
   rounds: count(5, 'times that each named crash point is reached', { least: 0 }),
   kills: count(200, 'kills at random moments after that', { least: 0 }),
   witnesses: flag('with a log: includes its crash points and kills witnesses too'),
+  checkpoints: flag('with --witnesses: publishes checkpoints of the log instead of events'),
   seed: seed('chooses the random moments'),
 }
 type Options = Values<typeof options>
@@ -48,9 +70,11 @@ export async function runFaults(
   options: Options,
   points: readonly CrashPointName[] = listPoints(options),
 ): Promise<Outcome> {
-  const { kills, witnesses: hasLog } = options
-  const { chain, address: contract, env } = await startContract()
+  const { kills, witnesses: hasLog, checkpoints } = options
+  if (checkpoints && !hasLog) throw new WrongArgumentError('--checkpoints requires --witnesses')
+  const { chain, address: contract, ...deployed } = await startContract({ origins: LOG_ORIGINS })
   scope.add(chain, ({ stop }) => stop())
+  const env = checkpoints ? deployed.checkpointsEnv : deployed.env
   const backend = await startBackend({ env, log: hasLog ? {} : undefined })
   scope.add(backend, ({ stop }) => stop())
   if (hasLog) await backend.untilReady()
@@ -95,7 +119,15 @@ export async function runFaults(
   const anchors = await readAnchors({ url, enclave: backend.enclaveFields(), satellite })
   // The coordinator serves as the IPFS gateway.
   const stack = { url, chainUrl: chain.url, contract, ipfsUrl: url, anchors }
-  const audited = await audit(stack, client.received(address), { say })
+  const writeManifest = async () => {
+    const { logWitness: logContract, logs } = deployed
+    const manifest = join(await scope.createFolder(), 'manifest.json')
+    const listed = { ...chain, contract, logWitness: { address: logContract, fromBlock: 0, logs } }
+    await writeFile(manifest, JSON.stringify(createDevManifest(listed, anchors, backend.witnesses)))
+    return { address: logContract, ids: logs.map(({ id }) => id), manifest }
+  }
+  const logWitness = checkpoints ? await writeManifest() : undefined
+  const audited = await audit({ ...stack, logWitness }, client.received(address), { say })
   return {
     faults: [
       ...listFaults(audited),

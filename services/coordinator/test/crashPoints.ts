@@ -1,5 +1,6 @@
 import type { ReleaseRequest } from '@countersign/protocol'
 import type { Decorate, Dependencies } from '../src/dependencies.ts'
+import type { Block } from '../src/publish/ipfs/pinner.ts'
 
 /** Where a process can be killed: before or after a call of a dependency, optionally only with certain parameters. */
 export type CrashPoint = {
@@ -41,7 +42,15 @@ export const logCrashPoints = {
   'after the acknowledgement': { part: 'enclave', method: 'release', when: 'after', isAt: isAcknowledging },
 } as const satisfies Record<string, CrashPoint>
 
-export type CrashPointName = keyof typeof crashPoints | keyof typeof logCrashPoints
+const isAnchor = ({ bytes }: Block) => Buffer.from(bytes).includes('"countersign-anchor/1"')
+
+/** Before the claim, if checkpoints are published instead of events. */
+export const checkpointCrashPoints = {
+  'before the anchor is pinned': { part: 'pinner', method: 'pin', when: 'before', isAt: isAnchor },
+  'after the anchor is pinned': { part: 'pinner', method: 'pin', when: 'after', isAt: isAnchor },
+} as const satisfies Record<string, CrashPoint>
+
+export type CrashPointName = keyof typeof crashPoints | keyof typeof logCrashPoints | keyof typeof checkpointCrashPoints
 
 /** Dependencies that kill or freeze this process once, with a signal that can't be handled. A frozen process continues when it is woken. */
 export function createCrash({ part, method, when, isAt }: CrashPoint, signal: 'SIGKILL' | 'SIGSTOP'): Decorate {

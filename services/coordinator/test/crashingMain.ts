@@ -2,11 +2,11 @@
 
 import { createLog } from '../src/log.ts'
 import { startCoordinator } from '../src/start.ts'
-import { type CrashPoint, crashPoints, createCrash, logCrashPoints } from './crashPoints.ts'
+import { type CrashPoint, checkpointCrashPoints, crashPoints, createCrash, logCrashPoints } from './crashPoints.ts'
 
 const { CRASH_AT, FREEZE_AT, ...env } = process.env
 const name = CRASH_AT ?? FREEZE_AT
-const points: Record<string, CrashPoint> = { ...crashPoints, ...logCrashPoints }
+const points: Record<string, CrashPoint> = { ...crashPoints, ...logCrashPoints, ...checkpointCrashPoints }
 const point = points[name ?? '']
 if (point === undefined) throw new Error(`there is no crash point ${name}`)
 const decorate = createCrash(point, CRASH_AT === undefined ? 'SIGSTOP' : 'SIGKILL')
