@@ -12,12 +12,14 @@ import {
   parseCar,
   toCid,
 } from '@countersign/receipt'
+import type { AnchorCase } from '../../packages/receipt/spec/createAnchorCases.ts'
+import type { ExpectedAnchored } from '../../packages/receipt/spec/createAnchorFiles.ts'
 import type { CarCase, Case } from '../../packages/receipt/spec/createCaseFiles.ts'
 import { type Tampering, tamper } from '../../packages/receipt/spec/tampered.ts'
 import type { Variant } from '../../packages/receipt/spec/tamperedEvidence.ts'
 import { type GoldenBlocks, type TamperingV2, tamperV2 } from '../../packages/receipt/spec/tamperedV2.ts'
 import { tamperVault } from '../../packages/receipt/spec/tamperedVault.ts'
-import type { BlockRole, Outcome, Reader } from './protocol.ts'
+import { type Anchor, type BlockRole, mapBlock, type Outcome, type Reader } from './protocol.ts'
 import type { Piece, ReceiptCase } from './readCases.ts'
 import { checkRequest } from './typescript.ts'
 
@@ -37,6 +39,7 @@ type Draft = {
   car?: Uint8Array
   opening?: string
   cid?: string
+  anchor?: Anchor<Uint8Array>
   reader: Reader
   stated: { verdict?: string; first?: string; code?: string; steps?: Case['steps']; error?: string }
 }
@@ -49,9 +52,9 @@ const { receipts, cases } = readJson<{ receipts: Record<string, Expected>; cases
   'golden-v2/cases/cases.json',
 )
 
-/** The receipt in a folder of `golden-v2`. */
+/** The receipt in a folder of `golden-v2`, or the one in a log that a checkpoint published. */
 function readReceipt(folder: string): Receipt {
-  const path = `golden-v2/${folder}`
+  const path = folder === ANCHORED ? folder : `golden-v2/${folder}`
   const has = (name: string) => existsSync(join(SPEC, path, name))
   const blocks = {
     release: read(`${path}/release.json`),
@@ -61,6 +64,10 @@ function readReceipt(folder: string): Receipt {
   }
   return { bytes: read(`${path}/attestation.json`), collateral, blocks }
 }
+
+const ANCHORED = 'golden-anchor'
+const anchored = readJson<Expected & ExpectedAnchored>(`${ANCHORED}/expected.json`)
+const anchorBlock = read(`${ANCHORED}/anchor.json`)
 
 const expected: [folder: string, Expected][] = [
   ...['', 'vaults/'].flatMap((folder) =>
@@ -72,6 +79,7 @@ const expected: [folder: string, Expected][] = [
 ]
 
 function anchorsOf(folder: string): Anchors {
+  if (folder === ANCHORED) return anchored.anchors
   return expected.find(([name]) => name === folder)?.[1].anchors ?? receipts[folder]?.anchors ?? {}
 }
 
@@ -91,6 +99,36 @@ function createDrafts(): Draft[] {
     ...cases.map(createCaseDraft),
     ...createCarDrafts(),
     ...createFoundDrafts(),
+    ...createAnchorDrafts(),
+  ]
+}
+
+/** Receipts that a checkpoint published. */
+function createAnchorDrafts(): Draft[] {
+  const source = `${ANCHORED}/cases.json`
+  const version1 = { bytes: read('golden/receipt.json'), collateral, blocks: {} }
+  const { logContracts } = anchored.anchors
+  const chain = { events: anchored.events as NonNullable<Reader['chain']>['events'], transaction: 'mined' as const }
+  return [
+    ...createWholeDrafts(ANCHORED, anchored, `${ANCHORED}/expected.json`),
+    ...readJson<AnchorCase[]>(source).map(({ receipt = ANCHORED, anchor: changes, ...one }): Draft => {
+      const { block, ...named } = { ...anchored.anchor, ...changes }
+      const given = block === undefined ? anchorBlock : new TextEncoder().encode(block ?? '')
+      return {
+        ...createCaseDraft({ ...one, receipt }),
+        name: `anchor: ${one.name}`,
+        source,
+        anchor: { ...named, ...(block !== null && { block: given }) },
+      }
+    }),
+    {
+      name: 'anchor: a receipt of version 1',
+      source: 'anchor-v1.md',
+      receipt: version1,
+      anchor: { ...anchored.anchor, block: anchorBlock },
+      reader: { ...simulated, anchors: { ...golden.anchors, logContracts }, chain },
+      stated: { verdict: 'incomplete', steps: { event: 'skip' } },
+    },
   ]
 }
 
@@ -298,7 +336,7 @@ export async function createCases(): Promise<Map<string, string | Uint8Array>> {
   const drafts = createDrafts()
   const lines: string[] = []
   for (const [index, draft] of drafts.entries()) {
-    const { name, source, base, receipt, car, opening, cid, reader } = draft
+    const { name, source, base, receipt, car, opening, cid, anchor, reader } = draft
     const number = index + 1
     const expected = state(await checkDraft(draft), draft)
     // A block of the receipt that this one was made from is a whole file. Others are written as what differs.
@@ -311,6 +349,7 @@ export async function createCases(): Promise<Map<string, string | Uint8Array>> {
             known.find((one) => one.role === role),
           )
     const parts = Object.fromEntries(toFiles(receipt).map(([role, bytes]) => [role, toPieces(role, bytes)]))
+    const toAnchorPieces = (block: Uint8Array) => split(block, { bytes: anchorBlock, file: addFile(anchorBlock) })
     const { attestation, ...blocks } = parts
     const one: ReceiptCase = {
       number,
@@ -320,6 +359,7 @@ export async function createCases(): Promise<Map<string, string | Uint8Array>> {
       ...(car && { car: toPieces('car', car) }),
       ...(opening !== undefined && { opening: [{ text: opening }] }),
       ...(cid !== undefined && { cid }),
+      ...(anchor && { anchor: mapBlock(anchor, toAnchorPieces) }),
       reader: addFile(JSON.stringify(reader)),
       expected,
     }
@@ -336,7 +376,7 @@ function toFiles(receipt: Receipt | undefined): [role: string, bytes: Uint8Array
   )
 }
 
-function checkDraft({ receipt, car, opening, cid, reader }: Draft): Promise<Outcome> {
+function checkDraft({ receipt, car, opening, cid, anchor, reader }: Draft): Promise<Outcome> {
   const toBase64 = (bytes: Uint8Array | string) => Buffer.from(bytes).toString('base64')
   const { attestation, ...blocks } = Object.fromEntries(toFiles(receipt).map(([role, one]) => [role, toBase64(one)]))
   return checkRequest({
@@ -344,6 +384,7 @@ function checkDraft({ receipt, car, opening, cid, reader }: Draft): Promise<Outc
     ...(car && { car: toBase64(car) }),
     ...(opening !== undefined && { opening: toBase64(opening) }),
     ...(cid !== undefined && { cid }),
+    ...(anchor && { anchor: mapBlock(anchor, toBase64) }),
     reader,
   })
 }

@@ -29,7 +29,22 @@ export type Request = {
   car?: string
   cid?: string
   opening?: string
+  anchor?: Anchor
   reader: Reader
+}
+
+/** The checkpoint on the chain that published the receipt. Without `block`, its block is withheld. */
+export type Anchor<Block = string> = {
+  contract: string
+  id: string
+  size: number
+  path: readonly string[]
+  block?: Block
+}
+
+/** The same anchor with its block in another form. */
+export function mapBlock<From, To>({ block, ...anchor }: Anchor<From>, convert: (block: From) => To): Anchor<To> {
+  return { ...anchor, ...(block !== undefined && { block: convert(block) }) }
 }
 
 export type Outcome =

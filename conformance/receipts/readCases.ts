@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BlockRole, Outcome, Reader, Request } from './protocol.ts'
+import { type Anchor, type BlockRole, mapBlock, type Outcome, type Reader, type Request } from './protocol.ts'
 
 /** A part of some bytes: of a file in `files/` (all of it, or from `start` to `end`), or given here. */
 export type Piece = { file: string; start?: number; end?: number } | { text: string } | { hex: string }
@@ -16,6 +16,7 @@ export type ReceiptCase = {
   car?: Piece[]
   opening?: Piece[]
   cid?: string
+  anchor?: Anchor<Piece[]>
   /** The name of a file in `files/`. */
   reader: string
   expected: Outcome
@@ -38,7 +39,7 @@ export function readCases(folder: string = import.meta.dirname) {
 
 /** Joins the pieces of a case. */
 function toRequest(one: ReceiptCase, readFile: (name: string) => Uint8Array): Request {
-  const { number, receipt, blocks, car, opening, cid } = one
+  const { number, receipt, blocks, car, opening, cid, anchor } = one
   const join = (pieces: readonly Piece[]) => joinPieces(pieces, readFile).toString('base64')
   return {
     id: number,
@@ -47,6 +48,7 @@ function toRequest(one: ReceiptCase, readFile: (name: string) => Uint8Array): Re
     ...(car && { car: join(car) }),
     ...(cid !== undefined && { cid }),
     ...(opening && { opening: join(opening) }),
+    ...(anchor && { anchor: mapBlock(anchor, join) }),
     reader: JSON.parse(new TextDecoder().decode(readFile(one.reader))) as Reader,
   }
 }

@@ -2,13 +2,13 @@ import { createInterface } from 'node:readline'
 import { createVerifier, type TrustedRoot, type Verifier } from '@countersign/attestation'
 import { fromHex, ServiceError } from '@countersign/protocol'
 import { checkReceipt, parseReceiptCar, type ReceiptFiles } from '@countersign/receipt'
-import type { Outcome, Reader, Request } from './protocol.ts'
+import { mapBlock, type Outcome, type Reader, type Request } from './protocol.ts'
 
 /* The TypeScript verifier behind the line protocol (README.md). */
 
 /** Checks one receipt. */
 export async function checkRequest(request: Omit<Request, 'id'>): Promise<Outcome> {
-  const { cid, opening, reader } = request
+  const { cid, opening, anchor, reader } = request
   const { revocations, chain, reevaluation, ...rest } = reader
   let files: ReceiptFiles
   try {
@@ -23,6 +23,7 @@ export async function checkRequest(request: Omit<Request, 'id'>): Promise<Outcom
     blocks: files.blocks,
     cid,
     opening: opening === undefined ? undefined : fromBase64(opening),
+    anchor: anchor && { block: undefined, ...mapBlock(anchor, fromBase64) },
     revocations: revocations && { list: fromHex(revocations.list), at: new Date(revocations.at) },
     reevaluation: reevaluation && {
       at: new Date(reevaluation.at),

@@ -44,7 +44,7 @@ import { goldenLog } from './tamperedLog.ts'
 
 export const ORIGIN = 'log.example/enclave-a'
 export const OWNER: Hex = `0x${'0e'.repeat(20)}`
-export const LOG_WITNESS: Hex = `0x${'10'.repeat(20)}`
+export const LOG_WITNESS: Hex = `0x${'1c'.repeat(20)}`
 export const LOG_ID: Hex = toLogId(OWNER, sha256(new TextEncoder().encode(ORIGIN)))
 
 const SIGNED_AT_MS = Date.parse('2026-06-15T12:00:00.123Z')

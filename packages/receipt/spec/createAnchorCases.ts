@@ -1,5 +1,9 @@
+import { developmentSeed } from '@countersign/attestation/simulator'
+import { createNoteKey } from '@countersign/log'
 import { checkpointTopic, toCanonicalJson, toSizeTopic } from '@countersign/protocol'
 import type { Anchors, ChainLog, Verdict } from '@countersign/receipt'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { sha256 } from '@noble/hashes/sha2.js'
 import { createEvent } from '../test/checkReceipt.ts'
 import { type Anchored, createCheckpointEvent, goldenIndex, LOG_ID, LOG_WITNESS, signCheckpoint } from './anchored.ts'
 import type { Case, CaseEvent } from './createCaseFiles.ts'
@@ -87,6 +91,7 @@ function createEventCases(anchored: Anchored): AnchorCase[] {
   const otherRoot = `0x${later.root}${data.slice(66)}`
   const malformed: [name: string, changes: Partial<ChainLog>][] = [
     ['another event', { topics: [`0x${'11'.repeat(32)}`, id, size] }],
+    ['an event whose id has 31 bytes', { topics: [checkpointTopic, id.slice(0, -2), size] }],
     ['an event with two topics', { topics: [checkpointTopic, id] }],
     ['an event with four topics', { topics: [...topics, size] }],
     [
@@ -152,8 +157,10 @@ function createEventCases(anchored: Anchored): AnchorCase[] {
       reader: notDue,
     }),
     fails('no event, and the block is withheld', { events: [], anchor: { block: null } }),
-    ...malformed.map(([name, changes]) => fails(name, { events: [after(9_000, changes)] })),
-    fails('a malformed event next to the checkpoint', { events: [event, after(9_000, { data: '0x' })] }),
+    ...malformed.flatMap(([name, changes]) => [
+      fails(name, { events: [after(9_000, changes)] }),
+      fails(`${name}, next to the checkpoint`, { events: [event, after(9_000, changes)] }),
+    ]),
     fails('a malformed event, although none is due yet', { events: [after(9_000, { data: '0x' })], reader: notDue }),
     fails('an event of another root', { events: [after(9_000, { data: otherRoot })] }),
   ]
@@ -261,6 +268,16 @@ function createNoteCases(anchored: Anchored): AnchorCase[] {
   const [foreignLog = '', foreign0 = '', foreign1 = ''] = linesOf(sign({}, { seed: 'another service' }))
   const [laterLog = '', later0 = ''] = linesOf(later.block.checkpoint)
   const withLines = (...lines: string[]) => withNote(`${text}\n\n${lines.map((line) => `${line}\n`).join('')}`)
+  /** The line of a witness under a name and with a time. */
+  const cosign = (line: string, name: string, timestampS: bigint) => {
+    const secret = sha256(new TextEncoder().encode(`${developmentSeed} cosignature-ed25519 ${line.split(' ')[1]}`))
+    const publicKey = ed25519.getPublicKey(secret)
+    const { id } = createNoteKey({ name, type: 'cosignature-ed25519', publicKey })
+    const time = Buffer.alloc(8)
+    time.writeBigUInt64BE(timestampS)
+    const message = new TextEncoder().encode(`cosignature/v1\ntime ${timestampS}\n${text}\n`)
+    return `— ${name} ${Buffer.concat([Buffer.from(id, 'hex'), time, ed25519.sign(message, secret)]).toString('base64')}`
+  }
   const otherOrigin = { origin: 'log.example/enclave-b' }
   return [
     passes('a note with its lines in another order', withLines(w2, w0, log)),
@@ -285,6 +302,23 @@ function createNoteCases(anchored: Anchored): AnchorCase[] {
       'a witness under another name, with the first name’s key id',
       withLines(log, w0.replace('.example', '.invalid'), w2),
     ),
+    passes('a witness under another name', withLines(log, w0, cosign(w2, 'other.example', 1n))),
+    fails('one witness under two names', withLines(log, w0, cosign(w0, 'other.example', 1n))),
+    passes('a witness under a name with U+FEFF', withLines(log, w0, cosign(w2, 'other\ufeff', 1n))),
+    fails('a line of an unknown key whose name has U+00A0', withLines(log, w0, w2, foreign0.replace('.', '\u00a0'))),
+    fails('a line of an unknown key whose name has a plus', withLines(log, w0, w2, foreign0.replace('.', '+'))),
+    fails(
+      'a line of an unknown key whose name has a control character',
+      withLines(log, w0, w2, foreign0.replace('.', '\t')),
+    ),
+    fails('a line of an unknown key that is not base64', withLines(log, w0, w2, '— unknown.example AAAAAAA')),
+    fails('a line of an unknown key without a signature', withLines(log, w0, w2, '— unknown.example AAAAAA==')),
+    passes('a line of an unknown key with one byte', withLines(log, w0, w2, '— unknown.example AAAAAAA=')),
+    passes('a cosignature of the time 2^53 - 1', withLines(log, w0, cosign(w2, 'w.example', 2n ** 53n - 1n))),
+    fails('a quorum, and a cosignature of the time 0', withLines(log, w0, w2, cosign(w1, 'w.example', 0n))),
+    fails('a quorum, and a cosignature of the time 2^53', withLines(log, w0, w2, cosign(w1, 'w.example', 2n ** 53n))),
+    fails('a note without a line feed at the end', withNote(note.slice(0, -1))),
+    fails('a note with an empty line more', withNote(`${note}\n`)),
     fails('a note without lines', withNote(`${text}\n`)),
     fails('a note with a malformed line', withLines(log, w0, w2, '— unknown.example')),
     fails('a note with 66 lines', withLines(log, w0, w2, ...Array.from({ length: 63 }, () => foreign0))),

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 from . import chain, lines
+from .anchor import Anchor
 from .anchors import join_manifests, parse_manifest
 from .codec import MAX_COLLATERAL, find_roles, parse_car, parse_json, sha256
 from .faults import require
@@ -46,6 +47,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--manifest", action="append", default=[], metavar="FILE", help="the code, machines and keys that you trust (repeatable)")
     parser.add_argument("--opening", metavar="FILE", help="the opening of a message, of typed data or of an address")
     parser.add_argument("--cid", help="the CID that the receipt must have")
+    parser.add_argument("--proof", metavar="FILE", help="the service's proof as JSON, if a checkpoint published the receipt: its member anchor")
+    parser.add_argument("--gateway", metavar="URL", help="an IPFS gateway with the anchor block")
     parser.add_argument("--rpc", metavar="URL", help="a node of the chain with the events; you trust it for block times")
     parser.add_argument("--json", action="store_true", help="prints one JSON object")
     parser.add_argument("--lines", action="store_true", help="answers the line protocol of conformance/receipts")
@@ -86,6 +89,13 @@ def read_receipt(path: Path) -> tuple[bytes, dict[str, bytes]]:
     named = {role: files[role] for role in ("release", "batch", "coordinator", "collateral", "policy") if role in files}
     return data, named | find_roles(data, {sha256(block): block for block in files.values()})[0]
 
+def read_anchor(arguments: argparse.Namespace) -> Anchor | None:
+    """The member `anchor` of a proof, if it has one. # anchor-v1 §3"""
+    found = parse_json(read_file(Path(arguments.proof))).get("anchor") if arguments.proof else None
+    members = found and {name: found[name] for name in ("contract", "id", "size", "path")}
+    block = (lambda digest: chain.fetch_block(arguments.gateway, digest)) if arguments.gateway else None
+    return members and Anchor(**members, block=block)
+
 def main() -> int:
     arguments = parse_arguments()
     if arguments.lines:
@@ -93,10 +103,12 @@ def main() -> int:
         return 0
     receipt, blocks = read_receipt(Path(arguments.receipt))
     manifests = [parse_manifest(read_file(Path(path))) for path in arguments.manifest]
-    contract = chain.find_contract(arguments.rpc, [item for manifest in manifests for item in manifest["contracts"]]) if arguments.rpc else None
+    anchor = read_anchor(arguments)
+    contracts = [item for manifest in manifests for item in manifest.get("logContracts" if anchor else "contracts", [])]
+    contract = chain.find_contract(arguments.rpc, [item for item in contracts if not anchor or item["address"] == anchor.contract]) if arguments.rpc else None
     anchors, policy = join_manifests(manifests, contract and contract["chainId"])
     reader = Reader(HARDWARE + parse_roots(SIMULATED["roots"]), SIMULATED["mockEntropyKeys"], anchors, policy,
-                    chain=contract and (lambda *event: chain.fetch(arguments.rpc, contract, *event)))
+                    chain=contract and (lambda *query: chain.fetch(arguments.rpc, contract, *query, "finalized" if anchor else "latest")), anchor=anchor)
     steps = verify(receipt, blocks, reader, arguments.cid, read_file(Path(arguments.opening)) if arguments.opening else None)
     verdict = steps.verdict()
     code, title = VERDICTS[verdict]

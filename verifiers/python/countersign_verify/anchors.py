@@ -13,7 +13,7 @@ MANIFEST_SCHEMA = "attestation/spec/manifest-v1.schema.json"
 MAX_MANIFEST = 1_048_576
 NAMES = {
     "measurements", "events", "platforms", "configHashes", "coordinatorMeasurements", "coordinatorMinimumTcb", "coordinatorChips",
-    "coordinatorConfigHashes", "entropyKeys", "logWitnesses", "contract",
+    "coordinatorConfigHashes", "entropyKeys", "logWitnesses", "contract", "logContracts",
 }
 # §8: these three stand for RTMR3.
 APPLICATION_EVENTS = {"compose-hash", "app-id", "key-provider"}
@@ -56,8 +56,8 @@ def parse_manifest(data: bytes) -> dict:
         require(are_keys and count < 2 * log["quorum"] <= 2 * count, "invalid manifest: a witness that is no key, or no quorum")
     for url in manifest.get("witnessUrls", []):
         require(re.match(r"https://|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?(/|\Z)", url), f"invalid manifest: witness URL {url}")
-    chains = [item["chainId"] for item in manifest["contracts"]]
-    require(len(set(chains)) == len(chains), "invalid manifest: two contracts on one chain")
+    for items in (manifest["contracts"], manifest.get("logContracts", [])):
+        require(len({item["chainId"] for item in items}) == len(items), "invalid manifest: two contracts on one chain")
     return manifest
 
 def join_manifests(manifests: list[dict], chain_id: int | None) -> tuple[dict, dict]:
@@ -85,6 +85,7 @@ def join_manifests(manifests: list[dict], chain_id: int | None) -> tuple[dict, d
         for item in manifest["contracts"]:
             if item["chainId"] == chain_id:
                 anchors["contract"] = item["address"]
+        anchors["logContracts"] += [item for item in manifest.get("logContracts", []) if item["chainId"] == chain_id]
         signer, time = policy["signer"], policy["time"]
         number, delay = enclave.get("minimumTcbEvaluationDataNumber", 0), manifest.get("maximumEventDelayS", 72 * 3600)
         signer["minimumTcbEvaluationDataNumber"] = max(number, signer["minimumTcbEvaluationDataNumber"])

@@ -4,7 +4,7 @@ import json
 import urllib.request
 from datetime import datetime, timezone
 
-from .codec import parse_time, un0x
+from .codec import MAX_BLOCK, cid_of_hash, parse_time, sha256, un0x
 from .faults import Skip, require
 
 TOPIC = "0x1a85ecbef58dd9f2ba6c675cd83d16bb690e0c547fc5aea56486a4ba6c253601"
@@ -50,11 +50,11 @@ def find_contract(url: str, contracts: list[dict]) -> dict:
     require(found, f"no contract on chain {chain_id} in a manifest")
     return found[-1]
 
-def fetch(url: str, contract: dict, wallet: str, second: str, transaction: str | None) -> dict:
+def fetch(url: str, contract: dict, topics: list[str], transaction: str | None, until: str = "latest") -> dict:
     """Events and the state of the transaction, in the form of the line protocol. A node that fails gives no events."""
     try:
         logs = _call(url, "eth_getLogs", [{
-            "address": contract["address"], "topics": topics_of(wallet, second), "fromBlock": hex(contract.get("fromBlock", 0)), "toBlock": "latest"}])
+            "address": contract["address"], "topics": topics, "fromBlock": hex(contract.get("fromBlock", 0)), "toBlock": until}])
         events = logs if len(logs) > MAX_LOGS else [
             {"address": log["address"], "topics": log["topics"], "data": log["data"], "blockTime": _block_time(url, log["blockNumber"])}
             for log in logs]
@@ -62,6 +62,15 @@ def fetch(url: str, contract: dict, wallet: str, second: str, transaction: str |
         return {"events": events, "transaction": "unknown" if found is None else "mined" if found.get("blockNumber") else "pending"}
     except Exception:  # any malformed answer
         return {"events": None}
+
+def fetch_block(gateway: str, digest: bytes) -> bytes | None:
+    """A block from an IPFS gateway; None if it doesn't have the block. # anchor-v1 §3 "withheld" """
+    try:
+        with _opener.open(f"{gateway.rstrip('/')}/ipfs/{cid_of_hash(digest)}?format=raw", timeout=30) as answer:
+            block = answer.read(MAX_BLOCK + 1)
+    except (OSError, ValueError):
+        return None
+    return block if sha256(block) == digest else None
 
 def _block_time(url: str, number: str) -> str:
     seconds = int(_call(url, "eth_getBlockByNumber", [number, False])["timestamp"], 16)

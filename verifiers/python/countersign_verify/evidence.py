@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from . import anchors, chain, entropy, snp, statement as stating, tdx
+from . import anchor, anchors, chain, entropy, snp, statement as stating, tdx
 from .codec import MAX_COLLATERAL, canonical, parse_cid, parse_time, sha256, unhex
 from .faults import Skip, require, skip_unless
+from .log import Proof
 from .merkle import root_of_path
 from .reader import Reader
 from .verdict import Steps
@@ -29,6 +30,7 @@ class Evidence:
     sample: dict
     coordinator: dict  # reportHex, certificates, configHash, fetchedAt; version 2: revocations
     keys: tuple[str, str | None]  # the coordinator's Ed25519 and ML-DSA-65 keys
+    proof: Proof | None = None  # version 2: the entry in the log, if step log passed
     stated: dict | None = None  # version 1: measurement and tcbStatus of the quote, and the report's measurement
 
 parse_collateral = lru_cache(64)(tdx.parse_collateral)
@@ -111,10 +113,15 @@ def _run_coordinator(steps: Steps, evidence: Evidence, timed: tuple, reader: Rea
 def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet: str, second: str, is_transaction: bool) -> None:
     """The steps from event to reevaluation. # receipt-v1 §3 and "Time" """
     at, contract = evidence.signed_at, reader.anchors.get("contract")
-    node = reader.chain(wallet, second, second if is_transaction else None) if callable(reader.chain) else reader.chain
+    topics = reader.anchor.topics() if reader.anchor else chain.topics_of(wallet, second)
+    node = reader.chain(topics, second if is_transaction else None) if callable(reader.chain) else reader.chain
 
     def check_event():
-        found = chain.find_event(node, contract, wallet, second, cid, reader.is_event_due)
+        if reader.anchor:
+            skip_unless(node is not None, "no chain is given")
+            found = anchor.check(reader.anchor, evidence.proof, node.get("events"), reader.anchors.get("logContracts", []), reader.is_event_due)
+        else:
+            found = chain.find_event(node, contract, wallet, second, cid, reader.is_event_due)
         if found is None:
             steps.required.discard("event")
             raise Skip("no event, and none is due yet")
@@ -137,7 +144,7 @@ def run_time(steps: Steps, evidence: Evidence, reader: Reader, cid: str, wallet:
             steps.is_late = True
             raise Skip("the event came too late")
 
-    event_at = steps.run("event", check_event, (), node is not None and contract is not None)
+    event_at = steps.run("event", check_event, (), node is not None and (reader.anchor or contract) is not None)
     steps.has_event = event_at is not None
     steps.run("transaction", check_transaction, (), False)
     steps.run("time", check_time)

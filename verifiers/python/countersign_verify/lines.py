@@ -3,6 +3,7 @@
 import json
 import sys
 
+from .anchor import Anchor
 from .codec import parse_car, unbase64
 from .faults import require
 from .reader import parse_reader
@@ -13,8 +14,10 @@ def answer(request: dict) -> dict:
         receipt, blocks = parse_car(unbase64(request["car"]))
     else:
         receipt, blocks = unbase64(request["receipt"]), {role: unbase64(block) for role, block in (request.get("blocks") or {}).items()}
-    opening = request.get("opening")
-    steps = verify(receipt, blocks, parse_reader(request.get("reader") or {}), request.get("cid"), None if opening is None else unbase64(opening))
+    opening, reader = request.get("opening"), parse_reader(request.get("reader") or {})
+    if anchor := request.get("anchor"):
+        reader.anchor = Anchor(**{**anchor, "block": unbase64(anchor["block"]) if "block" in anchor else None})
+    steps = verify(receipt, blocks, reader, request.get("cid"), None if opening is None else unbase64(opening))
     return {"verdict": steps.verdict(), "steps": steps.results, "codes": steps.codes}
 
 def run() -> None:

@@ -13,6 +13,7 @@ NUMBER = "(0|[1-9][0-9]{0,15})"
 HASH = "[A-Za-z0-9+/]{43}="
 # receipt-v2 §5, c2sp.org/tlog-proof without extra data: index, path, checkpoint without extension lines, signature lines
 PROOF = re.compile(f"c2sp\\.org/tlog-proof@v1\nindex {NUMBER}\n((?:{HASH}\n)*)\n(([^\n]+)\n{NUMBER}\n({HASH})\n)\n((?:\u2014 [^\n ]+ [^\n ]+\n)+)")
+CHECKPOINT = re.compile(f"([^\n]+)\n{NUMBER}\n({HASH})\n")
 LINE = re.compile("\u2014 ([^\n ]+) ([^\n ]+)\n")
 
 class Proof(NamedTuple):
@@ -20,10 +21,15 @@ class Proof(NamedTuple):
 
     origin: str
     cosignatures: tuple[tuple[bytes, int], ...]
+    index: int
+    leaf: bytes  # of the log's tree
+    key: bytes
+    witnesses: tuple[bytes, ...]
+    quorum: int = 0
 
 def is_key_name(name: str) -> bool:
     """# c2sp.org/signed-note, log-v1 §3.3: no white space, no plus, no control character"""
-    return bool(name) and not any(c.isspace() or c in "+\ufeff" or c < " " for c in name)
+    return bool(name) and not any(c.isspace() or c == "+" or c < " " for c in name)
 
 def key_id(name: str, kind: int, key: bytes) -> bytes:
     """# log-v1 §2"""
@@ -64,7 +70,30 @@ def read_proof(text: str, log_name: str, log_key: bytes, witnesses: tuple[bytes,
         require(remaining and is_key_name(name) and 1 <= seconds <= MAX_SAFE, "a line that is none of the witnesses', or out of order")
         cosignatures.append((remaining.pop(0), seconds))
     require(root_of_path(leaf_hash(entry), index, size, path) == root, "the path doesn't lead to the root")
-    return Proof(origin, tuple(cosignatures))
+    return Proof(origin, tuple(cosignatures), index, leaf_hash(entry), log_key, witnesses)
+
+def read_checkpoint(note: str, log_name: str, log_key: bytes, witnesses: tuple[bytes, ...], quorum: int) -> tuple[int, bytes]:
+    """Size and root of a checkpoint that the log signed and a quorum cosigned, with any other lines. # anchor-v1 §3, log-v1 §3.2 to 6"""
+    text, split, signatures = note.rpartition("\n\n")
+    text, lines = text + "\n", LINE.findall(signatures)
+    require(split and 1 <= len(lines) <= 65 and LINE.sub("", signatures) == "", "malformed note")
+    require(len(note.encode()) <= 131_072 and not any(c < " " and c != "\n" for c in note), "malformed note")
+    match = CHECKPOINT.fullmatch(text)
+    require(match and match[1] == log_name and int(match[2]) <= MAX_SAFE, "another log, or a malformed checkpoint")
+    is_signed, cosigners = False, set()
+    for name, encoded in lines:
+        data = unbase64(encoded)
+        require(is_key_name(name) and len(data) >= 5, "malformed note")
+        if name == log_name and data[:4] == key_id(name, 1, log_key):
+            require(_is_signed(encoded, name, 1, log_key, text), "invalid signature of the log")
+            is_signed = True
+        if keys := [key for key in witnesses if data[:4] == key_id(name, 4, key)]:
+            seconds = int.from_bytes(data[4:12], "big")
+            signer = next((key for key in keys if _is_signed(encoded, name, 4, key, f"cosignature/v1\ntime {seconds}\n{text}")), None)
+            require(signer and 1 <= seconds <= MAX_SAFE, "invalid cosignature")
+            cosigners.add(signer)
+    require(is_signed and len(cosigners) >= quorum, "no signature of the log, or fewer witnesses than the quorum")
+    return int(match[2]), unbase64(match[3])
 
 def _is_signed(encoded: str, name: str, kind: int, key: bytes, message: str) -> bool:
     data = unbase64(encoded)
@@ -87,4 +116,4 @@ def check_log(receipt: dict, settings: dict, log_key: str | None, leaf: bytes, s
     for policy in reader:
         check_witnesses(policy["witnesses"], policy["quorum"])
     require(all(len(cosigned & set(policy["witnesses"])) >= policy["quorum"] for policy in reader), "too few of the reader's witnesses cosigned")
-    return proof
+    return proof._replace(quorum=log["quorum"])

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from .anchor import Anchor
 from .anchors import parse_anchors, parse_policy
 from .codec import parse_time, unbase64, unhex
 from .roots import HARDWARE, Root, parse_roots
@@ -14,10 +15,11 @@ class Reader:
     anchors: dict = field(default_factory=dict)
     policy: dict = field(default_factory=parse_policy)
     revocations: tuple[bytes, int] | None = None  # AMD's list, and the reader's time
-    # {events, transaction}, or a function of wallet, second field and transaction; events is None if the node failed
+    # {events, transaction}, or a function of topics and transaction; events is None if the node failed
     chain: dict | Callable | None = None
     is_event_due: bool = True
     reevaluation: tuple[bytes, int] | None = None  # collateral of another time, and that time
+    anchor: Anchor | None = None  # the checkpoint that published the receipt, in place of an event
 
 def parse_reader(value: dict) -> Reader:
     """The `reader` of the line protocol; ValueError, KeyError or TypeError if it is malformed."""

@@ -52,7 +52,7 @@ def check(steps: Steps, receipt: dict, block: bytes, blocks: dict[str, bytes], r
         statement=statement, leaf=leaf, signed_at=at, inclusion=receipt["signer"]["inclusion"], tree_size=batch["treeSize"],
         batch=batch, config=batch["config"], settings=settings, quote=unhex(batch["quoteHex"]), event_log=batch.get("eventLog"),
         collateral=release["collateral"], collateral_limit=MAX_BLOCK, sample=receipt["entropy"], coordinator=coordinator,
-        keys=(coordinator["keys"]["ed25519"], coordinator["keys"]["mlDsa65"]),
+        keys=(coordinator["keys"]["ed25519"], coordinator["keys"]["mlDsa65"]), proof=proof,
     )
     run(steps, evidence, blocks, reader, lambda: _check_release(release, coordinator))
     run_time(steps, evidence, reader, cid_of(block), statement["address"], _event_field(kind, subject), kind == "transaction")

@@ -141,7 +141,7 @@ class Main(unittest.TestCase):
             url, event = f"http://127.0.0.1:{server.server_port}", Node.case["reader"]["chain"]["events"][0]
             contract = chain.find_contract(url, [{"chainId": 31337, "address": event["address"], "fromBlock": 1}])
             wallet = "0x" + event["topics"][1][26:]
-            node = chain.fetch(url, contract, wallet, event["topics"][2], event["topics"][2])
+            node = chain.fetch(url, contract, chain.topics_of(wallet, event["topics"][2]), event["topics"][2])
             cid = chain.parse_cid_of_event(bytes.fromhex(event["data"][2:]))
             self.assertEqual(chain.find_event(node, event["address"], wallet, event["topics"][2], cid, True), 1781524809000)
             self.assertEqual(node["transaction"], "mined")
@@ -149,11 +149,11 @@ class Main(unittest.TestCase):
                 chain.find_contract(url, [])
             with self.assertRaises(HTTPError):
                 chain.find_contract(f"{url}/moved", [{"chainId": 31337}])
-            self.assertEqual(chain.fetch(f"{url}/moved", contract, wallet, event["topics"][2], None), {"events": None})
+            self.assertEqual(chain.fetch(f"{url}/moved", contract, event["topics"], None), {"events": None})
         finally:
             server.shutdown()
             server.server_close()
-        self.assertEqual(chain.fetch(url, contract, wallet, event["topics"][2], None), {"events": None})
+        self.assertEqual(chain.fetch(url, contract, event["topics"], None), {"events": None})
 
 
 if __name__ == "__main__":
