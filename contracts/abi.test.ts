@@ -1,4 +1,4 @@
-import { serviceAttestationsAbi } from '@countersign/protocol'
+import { logWitnessAbi, serviceAttestationsAbi } from '@countersign/protocol'
 import { type Abi, type AbiEvent, parseAbiItem, toEventSelector, toFunctionSelector } from 'viem'
 import { expect, test } from 'vitest'
 import { logWitness, serviceAttestations } from './abi.ts'
@@ -11,6 +11,14 @@ test('abi.ts equals the compiled source', async () => {
 test('the contract has every fragment of the protocol’s ABI', () => {
   expect(serviceAttestationsAbi).toHaveLength(3)
   for (const fragment of serviceAttestationsAbi) expect(serviceAttestations.abi).toContainEqual(fragment)
+})
+
+test('LogWitness has every fragment of the protocol’s ABI', () => {
+  const withoutNames = (item: (typeof logWitnessAbi)[number] | (typeof logWitness.abi)[number]) =>
+    'inputs' in item ? { ...item, inputs: item.inputs.map(({ name: _, ...input }) => input) } : item
+  const items = logWitness.abi.map(withoutNames)
+  expect(logWitnessAbi).toHaveLength(4)
+  for (const fragment of logWitnessAbi) expect(items).toContainEqual(withoutNames(fragment))
 })
 
 function listFunctions(abi: Abi): string[] {

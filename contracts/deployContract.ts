@@ -1,17 +1,17 @@
+import { toLogId } from '@countersign/protocol'
 import {
   type Address,
   BaseError,
   createPublicClient,
   createWalletClient,
   defineChain,
-  encodeAbiParameters,
   type Hash,
   type Hex,
   http,
   isAddressEqual,
-  keccak256,
   sha256,
   stringToBytes,
+  toHex,
   zeroAddress,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -120,12 +120,11 @@ type RegisterParameters = { address: Address; origin: string; publisher: Address
 
 async function registerLog(node: Node, { address, origin, publisher }: RegisterParameters): Promise<Hash> {
   const contract = { address, abi: logWitness.abi }
-  const originHash = sha256(stringToBytes(origin))
-  const parameters = [{ type: 'address' }, { type: 'bytes32' }] as const
-  const id = keccak256(encodeAbiParameters(parameters, [node.wallet.account.address, originHash]))
+  const originHash = sha256(stringToBytes(origin), 'bytes')
+  const id = toLogId(node.wallet.account.address, originHash)
   const actual = await node.reader.readContract({ ...contract, functionName: 'publisher', args: [id] })
   if (isAddressEqual(actual, zeroAddress)) {
-    const args = [originHash, publisher] as const
+    const args = [toHex(originHash), publisher] as const
     await confirm(node, await node.wallet.writeContract({ ...contract, functionName: 'register', args }))
   } else if (!isAddressEqual(actual, publisher)) {
     throw new DeployError(`the publisher of its log ${id} is ${actual}, not ${publisher}`)

@@ -1,9 +1,9 @@
+import { toLogId } from '@countersign/protocol'
 import { startChain } from '@countersign/testing'
 import {
   type Address,
   createPublicClient,
   createWalletClient,
-  encodeAbiParameters,
   encodeFunctionData,
   type Hex,
   http,
@@ -89,15 +89,17 @@ async function measureLogWitness(measure: (data: Hex) => Promise<number>, accoun
 
   const measureLog = async (oldSize: number, size: number) => {
     const { older, newer, proof } = createSyntheticProof(drawHash, { oldSize, size })
-    const originHash = toHex(drawHash())
-    const id = keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [account, originHash]))
+    const originHash = drawHash()
+    const id = toLogId(account, originHash)
     const toAdvance = (newSize: number, root: Uint8Array, hashes: readonly Uint8Array[]) => {
       const consistency = hashes.map((hash) => toHex(hash))
       const args = [id, BigInt(newSize), toHex(root), toHex(drawHash()), consistency] as const
       return encodeFunctionData({ abi, functionName: 'advance', args })
     }
     return {
-      register: await measure(encodeFunctionData({ abi, functionName: 'register', args: [originHash, account] })),
+      register: await measure(
+        encodeFunctionData({ abi, functionName: 'register', args: [toHex(originHash), account] }),
+      ),
       first: await measure(toAdvance(oldSize, older, [])),
       later: await measure(toAdvance(size, newer, proof)),
     }

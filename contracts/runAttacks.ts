@@ -6,8 +6,9 @@ import {
   LogError,
   type ReadNode,
 } from '@countersign/log'
+import { toLogId } from '@countersign/protocol'
 import { createRandom, type NodeRequest, startChain } from '@countersign/testing'
-import { decodeErrorResult, encodeAbiParameters, encodeFunctionData, type Hex, keccak256, toHex } from 'viem'
+import { decodeErrorResult, encodeFunctionData, type Hex, sha256, toHex } from 'viem'
 import { logWitness } from './abi.ts'
 import { deployLogWitness } from './deployContract.ts'
 
@@ -222,10 +223,10 @@ async function startWitness() {
 
     async register(): Promise<Hex> {
       registered += 1
-      const originHash = toHex(registered, { size: 32 })
-      if (!(await send(encodeFunctionData({ abi, functionName: 'register', args: [originHash, from] }))))
+      const originHash = sha256(toHex(registered), 'bytes')
+      if (!(await send(encodeFunctionData({ abi, functionName: 'register', args: [toHex(originHash), from] }))))
         throw new Error(`log ${registered} was not registered`)
-      return keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [from, originHash]))
+      return toLogId(from, originHash)
     },
 
     advance: (id: Hex, claim: Claim) => send(encodeAdvance(id, claim)),

@@ -331,18 +331,71 @@ contract LogWitnessTest {
         else assertHead(id, step.oldSize, step.oldRoot);
     }
 
-    function test_advance_rejectsAllProofsWithoutThePrecompile() public {
-        testFuzz_advance_rejectsAllProofsWithoutThePrecompile(6, 8, 1);
+    function test_advance_rejectsAProofWithOneMoreLevel() public {
+        testFuzz_advance_rejectsAProofWithOneMoreLevel(3, 4, 1, ROOT);
     }
 
-    function testFuzz_advance_rejectsAllProofsWithoutThePrecompile(uint64 oldSize, uint64 newSize, uint256 seed) public {
+    /// @dev Both roots follow from the longer proof, unless the older tree is one complete subtree.
+    function testFuzz_advance_rejectsAProofWithOneMoreLevel(uint64 oldSize, uint64 newSize, uint256 seed, bytes32 left) public {
         Step memory step = toHugeStep(oldSize, newSize, seed);
-        advance(id, step.oldSize, step.oldRoot, new bytes32[](0));
-        vm.mockCall(address(2), "", "");
+        bytes32[] memory longer = new bytes32[](step.proof.length + 1);
+        for (uint256 index = 0; index < step.proof.length; ++index) longer[index] = step.proof[index];
+        longer[step.proof.length] = left;
+        advance(id, step.oldSize, PlainTree.hashNode(left, step.oldRoot), new bytes32[](0));
         bytes memory reason = abi.encodeWithSelector(LogWitness.Inconsistent.selector);
-        assertRefused(id, step.newSize, step.newRoot, step.proof, reason);
+        assertRefused(id, step.newSize, PlainTree.hashNode(left, step.newRoot), longer, reason);
+    }
+
+    function test_advance_rejectsAProofWithOneLevelLess() public {
+        testFuzz_advance_rejectsAProofWithOneLevelLess(3, 4, 1);
+        setUp();
+        testFuzz_advance_rejectsAProofWithOneLevelLess(3, 5, 1);
+    }
+
+    /// @dev Both roots follow from the shorter proof: they are those of the larger tree's left or right part.
+    function testFuzz_advance_rejectsAProofWithOneLevelLess(uint64 oldSize, uint64 newSize, uint256 seed) public {
+        (oldSize, newSize) = order(oldSize, newSize, type(uint64).max);
+        uint256 left = PlainTree.split(newSize);
+        bool isLeft = oldSize <= left;
+        (uint256 oldPart, uint256 newPart) = isLeft ? (oldSize, left) : (oldSize - left, newSize - left);
+        bytes32[] memory proof = toHashes(PlainTree.count(oldPart, newPart, isLeft), seed);
+        (bytes32 older, bytes32 newer) = PlainTree.roots(oldPart, newPart, ROOT, isLeft, proof, proof.length);
+        advance(id, oldSize, older, new bytes32[](0));
+        assertRefused(id, newSize, newer, proof, abi.encodeWithSelector(LogWitness.Inconsistent.selector));
+    }
+
+    function test_advance_rejectsAProofWithoutThePrecompile() public {
+        testFuzz_advance_rejectsAProofWithoutThePrecompile(ROOT, BLOCK);
+    }
+
+    /// @dev Without an output, the hash of the last leaf would be the new root.
+    function testFuzz_advance_rejectsAProofWithoutThePrecompile(bytes32 root, bytes32 leaf) public {
+        advance(id, 1, root, new bytes32[](0));
+        vm.mockCall(address(2), "", "");
+        assertRefused(id, 2, leaf, toList(leaf), abi.encodeWithSelector(LogWitness.Inconsistent.selector));
         vm.clearMockedCalls();
-        advance(id, step.newSize, step.newRoot, step.proof);
+    }
+
+    function test_advance_rejectsAProofIfAHashFails() public {
+        testFuzz_advance_rejectsAProofIfAHashFails(ROOT, BLOCK, ORIGIN_HASH, 0);
+    }
+
+    /// @dev The output of the failed call would be the right root: the new one of two leaves, or the old one of three.
+    function testFuzz_advance_rejectsAProofIfAHashFails(bytes32 root, bytes32 third, bytes32 fourth, bytes32 left) public {
+        bytes memory reason = abi.encodeWithSelector(LogWitness.Inconsistent.selector);
+        advance(id, 1, root, new bytes32[](0));
+        vm.mockCallRevert(address(2), "", abi.encode(root));
+        assertRefused(id, 2, root, toList(left), reason);
+        vm.clearMockedCalls();
+
+        bytes32[] memory proof = new bytes32[](3);
+        (proof[0], proof[1], proof[2]) = (third, fourth, left);
+        bytes32 newRoot = PlainTree.hashNode(left, PlainTree.hashNode(third, fourth));
+        bytes32 other = register(OWNER, 0, PUBLISHER);
+        advance(other, 3, root, new bytes32[](0));
+        vm.mockCallRevert(address(2), abi.encodePacked(bytes1(0x01), left, third), abi.encode(root));
+        assertRefused(other, 4, newRoot, proof, reason);
+        vm.clearMockedCalls();
     }
 
     /*//////////////////////////////////////////////////////////////
@@ -632,6 +685,11 @@ contract LogWitnessTest {
     function withRepeated(bytes32[] memory hashes, uint256 place) private pure returns (bytes32[] memory result) {
         result = new bytes32[](hashes.length + 1);
         for (uint256 index = 0; index < result.length; ++index) result[index] = hashes[index <= place ? index : index - 1];
+    }
+
+    function toList(bytes32 hash) private pure returns (bytes32[] memory hashes) {
+        hashes = new bytes32[](1);
+        hashes[0] = hash;
     }
 
     function toHashes(uint256 length, uint256 seed) private pure returns (bytes32[] memory hashes) {

@@ -65,12 +65,13 @@ library PlainTree {
     }
 
     /// @notice Returns the largest power of two below `size`, which is at least 2.
-    function split(uint256 size) private pure returns (uint256 left) {
+    function split(uint256 size) internal pure returns (uint256 left) {
         left = 1;
         while (2 * left < size) left *= 2;
     }
 
-    function hashNode(bytes32 left, bytes32 right) private pure returns (bytes32) {
+    /// @notice Returns SHA-256(0x01 ‖ left ‖ right).
+    function hashNode(bytes32 left, bytes32 right) internal pure returns (bytes32) {
         return sha256(abi.encodePacked(bytes1(0x01), left, right));
     }
 }

@@ -18,6 +18,7 @@ interface Vm {
     function getRecordedLogs() external returns (Log[] memory);
     function record() external;
     function mockCall(address target, bytes calldata data, bytes calldata result) external;
+    function mockCallRevert(address target, bytes calldata data, bytes calldata result) external;
     function clearMockedCalls() external;
     function accesses(address target) external returns (bytes32[] memory reads, bytes32[] memory writes);
 }
