@@ -31,6 +31,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     bytes: honest.bytes,
     collateral: undefined,
     publications: undefined,
+    anchor: undefined,
     proof: undefined,
     claims: [],
     ...changes,
@@ -47,6 +48,54 @@ function print(changes?: Partial<CliOutcome>, isColored = false): string {
   return outcome.steps.map(createStepPrinter({ isColored })).join('') + printVerdict(outcome, { isColored })
 }
 const everyVerdict = ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const
+
+const anchor: CliOutcome['anchor'] = {
+  given: {
+    contract: `0x${'1c'.repeat(20)}`,
+    id: `0x${'1d'.repeat(32)}`,
+    size: 9,
+    path: ['ee'.repeat(32)],
+    block: honest.bytes,
+  },
+  log: undefined,
+  isFinal: true,
+  problems: [],
+}
+const log = {
+  address: '',
+  topics: [],
+  data: '',
+  blockNumber: 16,
+  blockHash: '',
+  transactionHash: `0x${'77'.repeat(32)}`,
+}
+
+describe('a checkpoint in place of an event', () => {
+  test('is named as such', () => {
+    expect(print({ verdict: 'late', timeBound: 'late', anchor })).toContain('the checkpoint came too late')
+    const steps = [toStep('event', 'fail', 'Too few.', 'quorum_missing')]
+    const text = print({ verdict: 'failed', steps, anchor })
+    expect(text).toContain('No valid checkpoint on the public chain covers this signature.')
+    expect(text).not.toContain('in the enclave’s settings')
+  })
+
+  test('asks for a gateway if its block is withheld', () => {
+    const steps = [toStep('event', 'skip', 'Not checked: the anchor block is withheld.')]
+    const found = { verdict: 'incomplete', steps, problems: ['the anchor block of 9 entries: withheld'] } as const
+    const text = print({ ...found, anchor: { ...anchor, log } })
+    expect(text).toContain('Add a gateway that has the anchor block with --ipfs URL.')
+    expect(text).toContain('Tried: the anchor block of 9 entries: withheld.')
+    expect(print({ ...found, anchor })).not.toContain('Add a gateway')
+  })
+
+  test('is in the JSON without its block', () => {
+    const { contract, id, size } = anchor.given
+    const { transactionHash: txHash, blockNumber } = log
+    const printed = JSON.parse(printVerdictJson(toOutcome({ anchor: { ...anchor, log } })))
+    expect(printed.anchor).toEqual({ contract, id, size, isFinal: true, txHash, blockNumber })
+    expect(JSON.parse(printVerdictJson(toOutcome()))).not.toHaveProperty('anchor')
+  })
+})
 
 describe('text output', () => {
   const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const

@@ -33,6 +33,18 @@ describe('steps', () => {
     }
   })
 
+  test('of a receipt in a checkpoint name no event', () => {
+    const given = { contract: '', id: '', size: 1, path: [], block: undefined }
+    const anchor = { given, log: undefined, isFinal: true, problems: [] }
+    const say = (status: VerifierStep['status'], context: Partial<StepContext> = {}) =>
+      describeStep(toStep('event', status), { ...hardware, anchor, ...context })
+    expect(say('pass')).toMatch(/^The public chain has a checkpoint/)
+    expect(say('pass', { isOperatorNode: true })).toMatch(/^According to the operator’s node, the public chain has/)
+    expect(say('fail')).toMatch(/^No valid checkpoint/)
+    expect(say('skip')).toMatch(/could not be checked/)
+    expect(say('skip', { isEventMissing: true })).toMatch(/has no final checkpoint/)
+  })
+
   test('claim only what the step checked, not who signed or whose rules apply', () => {
     const say = (id: StepId, status: VerifierStep['status'] = 'pass') => describeStep(toStep(id, status), hardware)
     for (const id of ['opening', 'digest', 'statement', 'inclusion'] as const) {

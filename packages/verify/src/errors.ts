@@ -24,7 +24,7 @@ export type VerifierErrorCode =
   | 'fetch_failed'
   /** Retry, or name another node: the chain is unavailable. */
   | 'chain_unavailable'
-  /** Retry later, or check contract and chain: no event names a receipt for this transaction. */
+  /** Retry later, or check contract and chain: no event or anchor block names a receipt for this transaction. */
   | 'event_not_found'
   /** Don't rely on the amounts: the proof of a vault's budget does not hold. */
   | 'budget_not_proven'

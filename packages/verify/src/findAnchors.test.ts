@@ -339,3 +339,48 @@ describe('a node that lies or fails', () => {
     for (const outcome of await all()) expect(eventOf(outcome)).toEqual(skipped(''))
   })
 })
+
+describe('claims about a checkpoint', () => {
+  const statusOf = async (proof: Parameters<typeof toProof>[1]) => {
+    const changed = toProof(first, proof)
+    const outcome = await verify({ subject: { kind: 'proof', slug: changed.slug, api: apiBaseUrl, proof: changed } })
+    const { verdict, detail } = outcome.claims.find(({ member }) => member === 'status') ?? {}
+    return [verdict, detail]
+  }
+  const pending = { onchainTxHash: null, onchainBlockNumber: null }
+
+  test('leave a service that is behind the chain uncontradicted', async () => {
+    expect(await statusOf({ status: 'pending_onchain', ...pending })).toEqual([
+      'open',
+      'Only the service knows its progress.',
+    ])
+    const block = publish()
+    expect(await statusOf({ status: 'pending_onchain', ...pending })).toEqual([
+      'open',
+      `The service is behind the chain: block ${block} has a checkpoint of a tree with this entry.`,
+    ])
+    // An anchor may never list a receipt that its checkpoint covers.
+    expect((await statusOf({ status: 'onchain_failed', ...pending }))[0]).toBe('open')
+  })
+
+  test('say that a complete proof has a checkpoint', async () => {
+    const anchor = { ...toProofAnchor(stack.log, first, createFakeAnchor(stack.log, [first]), 9) }
+    expect(await statusOf({ anchor })).toEqual([
+      'false',
+      'A complete proof has a checkpoint on the chain, but the chain has none that covers this receipt.',
+    ])
+    publish()
+    expect(await statusOf({ anchor })).toEqual(['holds', 'The chain has a checkpoint that covers this receipt.'])
+  })
+})
+
+test('a search by transaction reads the closest anchor blocks first', async () => {
+  const published = [2, 3, 4].map((size) => createFakeAnchor(stack.log, [], { size }))
+  for (const one of published) publish(one)
+  // More than a day later.
+  stack.node.rest(2_000)
+  publish(createFakeAnchor(stack.log, []))
+  await expect(verify({ subject: subjects.transaction })).rejects.toThrow(withCode('event_not_found', 'none of 3'))
+  const cids = published.map(({ block }) => block.cid)
+  expect(stack.network.requests.flatMap((request) => cids.find((cid) => request.includes(cid)) ?? [])).toEqual(cids)
+})

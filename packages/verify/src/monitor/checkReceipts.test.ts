@@ -34,7 +34,8 @@ async function runCheck(hash: string = txHash) {
   const events = await listEvents(rpc, { contract, wallet, fromBlock: 0, toBlock: node.blocks.length })
   const request = { manifests: [first, second].map(toManifest), gateways: [gatewayUrl], allowMock: true }
   const deps = { fetchBytes, rpc, now: () => new Date('2026-07-01T00:00:00Z') }
-  return (await checkReceipts(deps, { txHash: hash, isMined: true, events, contract, request }))[0]
+  const parameters = { txHash: hash, isMined: true, events, contract, logContracts: [], request }
+  return (await checkReceipts(deps, parameters))[0]
 }
 
 /** The length of a CID. */
