@@ -142,13 +142,16 @@ function compareStatus(proof: ProofPayload, found: ClaimEvidence | undefined): C
 }
 
 /** The checkpoint that the service names in place of an event. */
-function compareAnchor({ anchor }: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
+function compareAnchor({ anchor, status }: ProofPayload, found: ClaimEvidence | undefined): Claim[] {
   if (anchor === undefined) return []
   const event = isAbout(found, anchor) ? statusOf(found, 'event') : undefined
   const isCovered = event === 'pass' && found?.logged?.index === anchor.index
+  const place = readPlace(found)
+  // The publishing transaction may be replaced until it is confirmed.
+  const isThere = place?.txHash === anchor.txHash.toLowerCase() && place.blockNumber === anchor.blockNumber
   return [
     toClaim('anchor', `A checkpoint of ${anchor.size} entries covers entry ${anchor.index}, the one of this receipt.`, {
-      isTrue: event === undefined || event === 'skip' ? undefined : isCovered && isAt(readPlace(found), anchor),
+      isTrue: event === undefined || event === 'skip' ? undefined : isCovered && (isThere || status !== 'complete'),
       holds: 'The chain has this checkpoint, and the path of the entry leads to it.',
       lie: 'The chain has no such checkpoint in this transaction and block, or it does not cover this entry.',
       open: 'The checkpoint could not be checked.',
@@ -163,10 +166,6 @@ function isAbout(found: ClaimEvidence | undefined, { contract, id, size }: Proof
 }
 
 type Place = Pick<Publication, 'txHash' | 'blockNumber'>
-
-function isAt(place: Place | undefined, { txHash, blockNumber }: Place): boolean {
-  return place?.txHash === txHash.toLowerCase() && place.blockNumber === blockNumber
-}
 
 /** Where the checkpoint is, if its block is final. */
 function readPlace(found: ClaimEvidence | undefined): Place | undefined {

@@ -17,6 +17,7 @@ import {
   isCounted,
   readEntry,
   type StatedAnchor,
+  toMissing,
 } from './findAnchors.ts'
 import type { Manifest, ManifestLogContract } from './parseManifest.ts'
 import { parseLog, type RawLog, type TimedLog, withBlockTime } from './readLogs.ts'
@@ -135,7 +136,8 @@ export function createChain(
       })
     },
 
-    async findAnchor({ receipt, cid, stated }, findBlock) {
+    async findAnchor({ receipt, cid, stated: given }, findBlock) {
+      const stated = given && { ...given, contract: given.contract.toLowerCase() }
       if (readEntry(receipt) === undefined || (anchors === undefined && stated === undefined)) return undefined
       try {
         if (await hasEvent(receipt, cid)) return undefined
@@ -144,9 +146,7 @@ export function createChain(
           ? await anchors?.findStated(stated, findBlock)
           : await anchors?.findCovering(receipt, findBlock)
         checkpoints = found?.log !== undefined && found.isFinal ? [found.log] : []
-        return (
-          found ?? (stated && { given: { ...stated, block: undefined }, log: undefined, isFinal: true, problems: [] })
-        )
+        return found ?? (stated && toMissing(stated))
       } catch (error) {
         if (!(error instanceof VerifierError)) throw error
         fault = error

@@ -96,6 +96,18 @@ describe('a receipt in an anchor is accepted', () => {
     expect([conclusion, found?.given.size]).toEqual(['accepted', 3])
   })
 
+  test.each(['cid', 'transaction'] as const)(
+    'by %s, if the first anchor of the log starts after its entry',
+    async (kind) => {
+      const { path } = toProofAnchor(stack.log, first, anchor, 9)
+      const change = (receipt: AnchoredReceipt) => ({ ...receipt, path })
+      publish(createFakeAnchor(stack.log, [], { from: 3, size: 4 }))
+      publish(createFakeAnchor(stack.log, [first], { from: 4, change }))
+      const { anchor: found, conclusion } = await verify({ subject: subjects[kind] })
+      expect([conclusion, found?.given.size]).toEqual(['accepted', 5])
+    },
+  )
+
   test('by one of two manifests', async () => {
     publish()
     const manifests = [withLogs({ id: logId, upTo: 1 }, { id: otherId }), manifest]
@@ -361,6 +373,14 @@ describe('claims about a checkpoint', () => {
     ])
     // An anchor may never list a receipt that its checkpoint covers.
     expect((await statusOf({ status: 'onchain_failed', ...pending }))[0]).toBe('open')
+  })
+
+  test('allow another transaction until it is confirmed', async () => {
+    const block = publish()
+    const anchor = { ...toProofAnchor(stack.log, first, createFakeAnchor(stack.log, [first, message]), block - 1) }
+    const proof = toProof(first, { anchor, status: 'pending_onchain', ...pending } as const)
+    const { claims } = await verify({ subject: { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof } })
+    expect(claims.filter(({ verdict }) => verdict === 'false')).toEqual([])
   })
 
   test('say that a complete proof has a checkpoint', async () => {

@@ -165,13 +165,18 @@ export function createAnchorFinder(
         for (const checkpoint of some) {
           const key = `${checkpoint.contract} ${checkpoint.id}`
           if (checkpoint.size <= index || seen.has(key)) continue
-          seen.add(key)
           const { block, anchor, fault, isWithheld } = await openAnchor(checkpoint, findBlock)
           const named =
             block && readOrUndefined(() => parseCheckpoint(parseNote(parseAnchorBlock(block).checkpoint).text))
-          if (named !== undefined && named.origin !== origin) continue
+          if (named !== undefined && named.origin !== origin) {
+            seen.add(key)
+            continue
+          }
           const path = anchor && toPath(anchor, index)
           if (path !== undefined) return toFound(checkpoint, { path, block }, [])
+          // The first anchor of a log may start after the entry. A later one then has its path.
+          if (anchor !== undefined && anchor.from > index) continue
+          seen.add(key)
           // An invalid one fails, and a withheld one is a skip.
           other ??= await toFound(checkpoint, { path: [], block: isWithheld ? undefined : block }, [fault])
         }
@@ -189,9 +194,14 @@ export function createAnchorFinder(
         const { bytes: block, problems } = await findBlock(fromCidHash(fromPrefixedHex(own.block)))
         return toFound(own, { path, block }, [...problems])
       }
-      return { given: { ...stated, block: undefined }, log: undefined, isFinal: true, problems: [] }
+      return toMissing(stated)
     },
   }
+}
+
+/** For a checkpoint that the chain doesn't have, or that no manifest lists. */
+export function toMissing(stated: StatedAnchor): FoundAnchor {
+  return { given: { ...stated, block: undefined }, log: undefined, isFinal: true, problems: [] }
 }
 
 /** Fetches the block of an anchor and all its parts. */

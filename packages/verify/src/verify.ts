@@ -141,12 +141,15 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
   const { proof } = loaded
   const receipt = readReceipt(loaded, subject)
-  const { blocks, collateral, fresh, problems } = await loadParts(
-    { ...deps, findBeside: (cid) => findBeside(deps, loaded, cid), onPhase },
-    { receipt, files, gateways: loaded.gateways, at },
-  )
+  const { gateways: all } = loaded
+  const loading = { ...deps, findBeside: (cid: string) => findBeside(deps, loaded, cid), onPhase }
+  const { blocks, collateral, fresh, problems } = await loadParts(loading, { receipt, files, gateways: all, at })
 
-  const anchor = receipt && chain && (await findAnchor({ ...deps, onPhase }, { chain, loaded, receipt }))
+  const finding = { ...loading, onFetch: () => onPhase('chain') }
+  const published = receipt && { receipt, cid: toCid(loaded.bytes), stated: proof?.anchor }
+  const anchor =
+    published &&
+    (await chain?.findAnchor(published, (cid) => findBlock(finding, { cid, gateways: all, maxBytes: MAX_BLOCK_BYTES })))
 
   onPhase('steps')
   const subjectStep = receipt && checkSubject(loaded.transaction, receipt)
@@ -194,20 +197,6 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     proof,
     claims,
   }
-}
-
-type FindAnchorDeps = VerifyDeps & { onPhase: (phase: 'chain') => void }
-
-function findAnchor(
-  deps: FindAnchorDeps,
-  { chain, loaded, receipt }: { chain: Chain; loaded: LoadedReceipt; receipt: AnyReceipt },
-): Promise<FoundAnchor | undefined> {
-  const { bytes, proof, gateways } = loaded
-  const fetching = { ...deps, findBeside: (cid: string) => findBeside(deps, loaded, cid) }
-  const stated = proof?.anchor && { ...proof.anchor, contract: proof.anchor.contract.toLowerCase() }
-  return chain.findAnchor({ receipt, cid: toCid(bytes), stated }, (cid) =>
-    findBlock({ ...fetching, onFetch: () => deps.onPhase('chain') }, { cid, gateways, maxBytes: MAX_BLOCK_BYTES }),
-  )
 }
 
 /** Throws for a file that is not a receipt. Bytes from a proof or event get a verdict instead, because those claim that it is a receipt. */
