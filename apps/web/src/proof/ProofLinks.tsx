@@ -17,17 +17,8 @@ const TITLES = {
 } as const
 
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {
-  const {
-    kind = 'transaction',
-    txHash,
-    chainId,
-    walletAddress,
-    ipfsCid,
-    onchainTxHash,
-    onchainBlockNumber,
-    anchor,
-  } = proof
-  const { attestations } = config
+  const { kind = 'transaction', txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
+  const onChain = proof.anchor ?? config.attestations
   const [gateway] = toGateways({ ...config, ipfsUrl: proof.ipfsUrl })
   const isReceiptCid = ipfsCid !== null && isCid(ipfsCid)
   return (
@@ -50,9 +41,9 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
         )}
         {onchainTxHash === null ? null : (
           <LinkedFact
-            title={anchor === undefined ? 'Event' : 'Checkpoint'}
+            title={proof.anchor === undefined ? 'Event' : 'Checkpoint'}
             text={onchainTxHash}
-            href={toExplorerLink(config, onchainTxHash, anchor?.chainId ?? attestations?.chainId)}
+            href={toExplorerLink(config, onchainTxHash, onChain?.chainId)}
             linkText="View in explorer"
           >
             {onchainBlockNumber === null ? 'Not confirmed yet.' : `In block ${onchainBlockNumber}.`}
