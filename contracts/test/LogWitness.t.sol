@@ -219,6 +219,8 @@ contract LogWitnessTest {
 
     function test_advance_rejectsAnEmptyProof() public {
         testFuzz_advance_rejectsAnEmptyProof(1, 2, ROOT, ROOT);
+        setUp();
+        testFuzz_advance_rejectsAnEmptyProof(3, 4, ROOT, ROOT);
     }
 
     function testFuzz_advance_rejectsAnEmptyProof(uint64 oldSize, uint64 newSize, bytes32 oldRoot, bytes32 newRoot) public {
@@ -335,7 +337,7 @@ contract LogWitnessTest {
         testFuzz_advance_rejectsAProofWithOneMoreLevel(3, 4, 1, ROOT);
     }
 
-    /// @dev Both roots follow from the longer proof, unless the older tree is one complete subtree.
+    /// @dev First with roots that follow from the longer proof, unless the older tree is one complete subtree. Then with the true roots.
     function testFuzz_advance_rejectsAProofWithOneMoreLevel(uint64 oldSize, uint64 newSize, uint256 seed, bytes32 left) public {
         Step memory step = toHugeStep(oldSize, newSize, seed);
         bytes32[] memory longer = new bytes32[](step.proof.length + 1);
@@ -344,6 +346,9 @@ contract LogWitnessTest {
         advance(id, step.oldSize, PlainTree.hashNode(left, step.oldRoot), new bytes32[](0));
         bytes memory reason = abi.encodeWithSelector(LogWitness.Inconsistent.selector);
         assertRefused(id, step.newSize, PlainTree.hashNode(left, step.newRoot), longer, reason);
+        bytes32 other = register(OWNER, 0, PUBLISHER);
+        advance(other, step.oldSize, step.oldRoot, new bytes32[](0));
+        assertRefused(other, step.newSize, step.newRoot, longer, reason);
     }
 
     function test_advance_rejectsAProofWithOneLevelLess() public {
