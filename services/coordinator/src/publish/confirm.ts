@@ -146,12 +146,13 @@ async function completePending(
 
 /**
  * Whether a checkpoint's transaction is in a block that isn't final yet. Nothing happens before that. If a reorganisation drops the
- * transaction, its nonce is unused again.
+ * transaction, its nonce is unused again. A node may also have invented the block.
  */
 function isAwaitingFinality(run: Run, { id, anchor, status, account, nonce }: OpenPublication): boolean {
   const seen = run.observations.watched.get(id)
   if (anchor === undefined || status !== 'pending' || seen === undefined) return false
-  if (nonce < run.nextNonceOf(account) && !isFinal(run, seen.blockNumber)) return true
+  const isThere = nonce < run.nextNonceOf(account) && seen.blockNumber <= run.head.number
+  if (isThere && !isFinal(run, seen.blockNumber)) return true
   run.observations.watched.delete(id)
   return false
 }

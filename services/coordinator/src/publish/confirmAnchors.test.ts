@@ -299,6 +299,24 @@ describe('confirming checkpoints', () => {
       await scene.finish({ complete: 1 })
     })
 
+    test('that invents later blocks delays a checkpoint only while it lies', async () => {
+      await scene.send(log)
+      scene.node.mine()
+      const { chain } = scene.deps
+      const blockNumber = 2 ** 40
+      const lying: Chain = {
+        ...chain,
+        getHead: async () => ({ number: blockNumber, finalized: 0 }),
+        getBlockHash: async () => scene.node.head.hash,
+        async getReceipt(...asked) {
+          const receipt = await chain.getReceipt(...asked)
+          return receipt && { ...receipt, blockNumber }
+        },
+      }
+      expect(await scene.confirm({ chain: lying })).toEqual({ open: 1 })
+      await scene.finish({ complete: 1 })
+    })
+
     test('without receipts never leads to a second checkpoint', async () => {
       await scene.send(log, 2)
       scene.node.mine()
