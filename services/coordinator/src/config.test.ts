@@ -375,6 +375,38 @@ test('requires version 2 receipts with witnesses, which the configuration hash d
   expect(faultsOf({ ...log, RECEIPTS: '1' }).join()).toContain('RECEIPTS')
 })
 
+describe('PUBLISH=checkpoints', () => {
+  const vkey = toVkey(witnesses[0]?.key as NoteKey)
+  const anchored: Env = {
+    ...mock,
+    RECEIPTS: '2',
+    LOG_WITNESSES: `${vkey}@https://w1.example`,
+    RPC_URL: 'http://127.0.0.1:8545',
+    CHAIN_ID: '31337',
+    ATTESTATIONS_ADDRESS: `0x${'ab'.repeat(20)}`,
+    PUBLISHER_PRIVATE_KEY: `0x${'22'.repeat(32)}`,
+    PUBLISH: 'checkpoints',
+    LOG_WITNESS_ADDRESS: `0x${'cd'.repeat(20)}`,
+    LOG_WITNESS_OWNER: `0x${'ef'.repeat(20)}`,
+  }
+
+  test('needs receipts of version 2 and witnesses', () => {
+    expect(faultsOf(anchored)).toEqual([])
+    expect(faultsOf({ ...anchored, LOG_WITNESSES: '' })).toEqual([
+      'LOG_WITNESSES: required with PUBLISH=checkpoints: without a log there are none',
+    ])
+    expect(faultsOf({ ...anchored, RECEIPTS: '1', LOG_WITNESSES: '' })).toContain(
+      'RECEIPTS: expected 2 with PUBLISH=checkpoints',
+    )
+  })
+
+  test('needs nothing in a coordinator that does not publish, and in one that publishes events', () => {
+    const unlogged = { ...anchored, RECEIPTS: '1', LOG_WITNESSES: '' }
+    for (const changes of [{ WORKER: 'off' }, { PUBLISH: 'events' }, { PUBLISH: '' }])
+      expect(faultsOf({ ...unlogged, ...changes })).toEqual([])
+  })
+})
+
 describe('a policy that would accept more than intended', () => {
   test.each<[string, unknown]>([
     ['nothing', null],

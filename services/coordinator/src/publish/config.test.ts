@@ -1,6 +1,6 @@
 import { ConfigError, type Mode } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { inspectWorkerConfig, readPipeline, readWorkerConfig } from './config.ts'
+import { inspectWorkerConfig, type PipelineConfig, readPipeline, readWorkerConfig, toPublishStartMs } from './config.ts'
 
 const KEY = `0x${'a5'.repeat(32)}`
 const chain = {
@@ -83,6 +83,52 @@ describe('readPipeline', () => {
     expect(read({ ...env, IPFS_PINS_URL: 'https://api.pinata.cloud/psa' }).faults).toEqual([])
     const { RECEIPT_RETENTION_D: _, ...kept } = env
     expect(read(kept).faults).toEqual([])
+  })
+
+  describe('PUBLISH', () => {
+    const anchored = {
+      ...chain,
+      PUBLISH: 'checkpoints',
+      LOG_WITNESS_ADDRESS: `0x${'Ef'.repeat(20)}`,
+      LOG_WITNESS_OWNER: `0x${'0A'.repeat(20)}`,
+    }
+
+    test.each(['events', ''])('"%s" publishes events, whatever the other settings are', (PUBLISH) => {
+      const { config, faults } = read({ ...anchored, PUBLISH, LOG_WITNESS_OWNER: 'x' })
+      expect([config?.logWitness, config?.publishDelayMs, faults]).toEqual([undefined, 0, []])
+    })
+
+    test('checkpoints: reads contract and owner, and waits 12 seconds by default', () => {
+      const { config, faults } = read(anchored)
+      expect(faults).toEqual([])
+      expect(config).toMatchObject({
+        logWitness: { contract: `0x${'ef'.repeat(20)}`, owner: `0x${'0a'.repeat(20)}` },
+        publishDelayMs: 12_000,
+      })
+      expect(read({ ...anchored, PUBLISH_DELAY_MS: '0' }).config?.publishDelayMs).toBe(0)
+    })
+
+    test('checkpoints: the first run starts after a second at most', () => {
+      const startMs = (env: Record<string, string>) => toPublishStartMs(read(env).config as PipelineConfig)
+      expect(startMs(anchored)).toBe(1_000)
+      expect(startMs({ ...anchored, PUBLISH_DELAY_MS: '300' })).toBe(300)
+      expect(startMs({ ...chain, PUBLISH_DELAY_MS: '30000' })).toBe(30_000)
+    })
+
+    test.each(['event', 'Checkpoints', 'both'])('rejects %s', (PUBLISH) => {
+      expect(read({ ...anchored, PUBLISH }).faults).toEqual(['PUBLISH: expected events or checkpoints'])
+    })
+
+    test.each(['', '0x', '0x12', `0x${'zz'.repeat(20)}`, 'ab'.repeat(20), `0x${'ab'.repeat(32)}`])(
+      'rejects the address "%s"',
+      (address) => {
+        for (const name of ['LOG_WITNESS_ADDRESS', 'LOG_WITNESS_OWNER']) {
+          expect(read({ ...anchored, [name]: address }).faults).toEqual([
+            `${name}: expected 0x and 40 hex digits with PUBLISH=checkpoints`,
+          ])
+        }
+      },
+    )
   })
 
   test('reads the daily gas limit', () => {

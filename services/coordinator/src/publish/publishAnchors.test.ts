@@ -1,7 +1,9 @@
 import { fromHex, fromPrefixedHex, toLogId } from '@countersign/protocol'
-import { fromCidHash, parseAnchorBlock } from '@countersign/receipt'
+import { fromCidHash, parseAnchorBlock, toCid } from '@countersign/receipt'
 import type { FakeChainFault } from '@countersign/testing'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestApp } from '../../test/http/testApp.ts'
 import { type AnchorScene, createAnchorScene, toIdOf } from '../../test/publish/anchoring.ts'
 import {
   Crash,
@@ -18,7 +20,9 @@ import {
 import { createAnchorStore } from '../store/anchors.ts'
 import { openJobs } from '../store/jobs.ts'
 import { openDatabase } from '../store/openDatabase.ts'
+import { createPinningStore } from '../store/pinning.ts'
 import { createPublicationStore } from '../store/publications.ts'
+import { createRebuildReceipt } from './assembleReceipt.ts'
 import type { Chain } from './chain/viemChain.ts'
 import { PinError } from './ipfs/pinError.ts'
 import type { Pinner } from './ipfs/pinner.ts'
@@ -64,6 +68,42 @@ describe('publishing checkpoints', () => {
       anchor: { index: 1, size: 3 },
     })
     await scene.finish({ complete: 1 })
+  })
+
+  test('GET /proof/:slug has the checkpoint, but none for an event', async () => {
+    const { store, database, jobs } = publishing.subject
+    const log = scene.createLog()
+    const [published = ''] = await scene.sign(log)
+    await scene.publish(events)
+    const [anchored = ''] = await scene.sign(log)
+    await scene.finish({ complete: 2 })
+    // The scene's receipts are no real ones, so the service rebuilds them.
+    await sql`delete from receipts`.execute(database.db)
+    const rebuild = createRebuildReceipt(createPinningStore({ db: database.db, jobs }))
+    const rebuildReceipt = async (slug: string) => {
+      const block = await rebuild(slug)
+      return block && { ...block, cid: toCid(Buffer.from(slug)) }
+    }
+    // Checks answers against the OpenAPI document.
+    const app = createTestApp({ deps: { store, rebuildReceipt } })
+    const get = async (slug: string) => (await app.request(`/proof/${slug}`)).json()
+    const [event] = scene.node.checkpoints()
+    const place = { txHash: event?.transactionHash, blockNumber: event?.blockNumber }
+    expect(await get(anchored)).toMatchObject({
+      status: 'complete',
+      onchainTxHash: place.txHash,
+      onchainBlockNumber: place.blockNumber,
+      anchor: {
+        ...place,
+        chainId: scene.node.chainId,
+        contract: scene.node.logWitness,
+        id: event?.id,
+        size: 5,
+        index: 3,
+        path: Array(3).fill(expect.stringMatching(/^[0-9a-f]{64}$/)),
+      },
+    })
+    expect(await get(published)).not.toHaveProperty('anchor')
   })
 
   test('publishes many proofs of many calls with one checkpoint', async () => {

@@ -111,6 +111,32 @@ test('counts each proof that fails on the way to the chain', async () => {
   expect(outcomes).toEqual(['publish failed', 'publish failed', 'publish chain_unavailable', 'confirm ok'])
 })
 
+test('schedules the next run while proofs wait for a checkpoint', async () => {
+  const queues = new Map<string, (data: unknown[]) => Promise<void>>()
+  const scheduled: number[] = []
+  const deps = {
+    store: {
+      pinning: {},
+      publications: { findDue: async () => [] },
+      anchors: { maxAnchored: 2, countDue: async () => ({ count: 1, since: 0 }) },
+      jobs: {
+        work: async (queue: string, _: unknown, handler: () => Promise<void>) => void queues.set(queue, handler),
+        stop: async () => {},
+      },
+      enqueueMissing: async () => ({ pins: 0, policies: 0 }),
+      enqueuePublish: async (startAfter: number) => void scheduled.push(startAfter),
+    },
+    clock: { now: () => 11_500 },
+    metrics: { observeStage() {} },
+    log: createFakeLog(),
+    config: { logWitness: {}, publishDelayMs: 12_000 },
+  }
+  const worker = await startWorker(deps as unknown as WorkerDeps)
+  await queues.get(PUBLISH_QUEUE)?.([])
+  await worker.stop()
+  expect(scheduled).toEqual([0.5])
+})
+
 test('fails the job if a pin cannot be recorded', async () => {
   const gone = new CoordinatorError('database_unavailable', 'the database is unavailable')
   await expect(runPins([{ slugs: ['a', 'b'] }], () => Promise.reject(gone))).rejects.toBe(gone)

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { attestationPublishedTopic, type Hex } from '@countersign/protocol'
+import { attestationPublishedTopic, checkpointTopic, type Hex, toSizeTopic } from '@countersign/protocol'
 import { type FakeChain, startFakeChain } from '@countersign/testing'
 import { keccak256, parseTransaction } from 'viem/utils'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { bumpFees } from '../confirm.ts'
 import { ChainError } from './chainError.ts'
-import { encodePublish } from './contract.ts'
+import { encodeAdvance, encodePublish } from './contract.ts'
 import { type Chain, type CreateViemChainParameters, createViemChain } from './viemChain.ts'
 
 // Hardhat's first two accounts, whose keys are public.
@@ -14,6 +14,8 @@ const privateKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4
 const account = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 const strangerKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 const contract = '0x5fbdb2315678afecb367f032d93f642f64180aa3'
+const logWitness = '0xe7f1725e7734ce288f8367e1bb143e90bb3f0512'
+const logId: Hex = `0x${'1d'.repeat(32)}`
 
 const gwei = 10n ** 9n
 const proofOf = (byte: number) => ({
@@ -34,6 +36,8 @@ const methodsOf = (chain: Chain, raw: Hex): Record<string, () => Promise<unknown
   getHead: () => chain.getHead(),
   getBlockHash: () => chain.getBlockHash(0),
   findEvents: () => chain.findEvents({ proofs: [proofOf(1)], sinceMs: 0 }),
+  readLog: () => chain.readLog({ contract: logWitness, id: logId }),
+  findCheckpoints: () => chain.findCheckpoints({ contract: logWitness, id: logId, size: 1, sinceMs: 0 }),
 })
 const methodNames = Object.keys(methodsOf({} as Chain, '0x'))
 
@@ -297,6 +301,52 @@ describe('against a chain', () => {
     const failure = await errorOf(connect({ searchMs: 0 }).findEvents({ proofs: [proofOf(1)], sinceMs: 0 }))
     expect(failure).toMatchObject({ details: 'eth_getLogs: the search took too long' })
     expect(node.requests.eth_getLogs).toBeUndefined()
+  })
+
+  describe('checkpoints', () => {
+    const root = new Uint8Array(32).fill(7)
+    const block: Hex = `0x${'b1'.repeat(32)}`
+    const event = { id: logId, size: 3, root: `0x${'07'.repeat(32)}`, block }
+
+    async function advance() {
+      node.registerLog(logId)
+      const call = { to: node.logWitness, data: encodeAdvance({ id: logId, size: 3, root, block, consistency: [] }) }
+      const { raw, hash } = await chain.sign({ ...call, nonce: 0, gas: 200_000n, ...(await chain.getFees()) })
+      await chain.send(raw)
+      node.mine()
+      return hash
+    }
+
+    test('readLog: the head and the publisher, zero if the log is not registered', async () => {
+      const read = () => chain.readLog({ contract: node.logWitness, id: logId })
+      expect(await read()).toEqual({ size: 0, root: '00'.repeat(32), publisher: `0x${'00'.repeat(20)}` })
+      await advance()
+      expect(await read()).toEqual({ size: 3, root: '07'.repeat(32), publisher: account })
+    })
+
+    test.each([
+      ['an account without code', account],
+      ['another contract', contract],
+    ] as const)('readLog: %s', async (_, address) => {
+      expect(await codeOf(chain.readLog({ contract: address, id: logId }))).toBe('contract_missing')
+    })
+
+    test('findCheckpoints: of this log and size, since that time', async () => {
+      const find = (changes: object) =>
+        chain.findCheckpoints({ contract: node.logWitness, id: logId, size: 3, sinceMs: 0, ...changes })
+      expect(await find({})).toEqual([])
+      await advance()
+      expect(await find({})).toEqual([event])
+      for (const other of [{ size: 4 }, { id: block }, { contract }]) expect(await find(other)).toEqual([])
+      node.reorg(1, { keep: 'none' })
+      expect(await find({})).toEqual([])
+    })
+
+    test('getReceipt: only the events of the given contract', async () => {
+      const hash = await advance()
+      expect(await chain.getReceipt(hash, node.logWitness)).toMatchObject({ checkpoints: [event], events: [] })
+      expect(await chain.getReceipt(hash)).toMatchObject({ checkpoints: [], events: [] })
+    })
   })
 
   test('getHead and getBlockHash', async () => {
@@ -575,6 +625,21 @@ describe('against a node that answers anything', () => {
     expect(await codeOf(connect().assertReady())).toBe('chain_unavailable')
   })
 
+  test.each([
+    ['nothing', { result: '0x' }, 'contract_missing'],
+    ['too few words', { result: `0x${'0'.repeat(64)}` }, 'contract_missing'],
+    ['too many words', { result: `0x${'0'.repeat(192)}` }, 'contract_missing'],
+    ['a size beyond all', { result: `0x${'f'.repeat(128)}` }, 'chain_unavailable'],
+    ['not bytes', { result: 'head' }, 'chain_unavailable'],
+    ['null', { result: null }, 'chain_unavailable'],
+    ['a revert', { error: { code: 3, message: 'execution reverted', data: '0x' } }, 'contract_missing'],
+    ['a busy node', { error: { code: -32005, message: 'limit exceeded' } }, 'chain_unavailable'],
+  ])('readLog: %s', async (_name, body, code) => {
+    // The second request asks for the publisher, in one word.
+    reply(() => (requests.length === 1 ? body : { result: `0x${'0'.repeat(64)}` }))
+    expect(await codeOf(connect().readLog({ contract: logWitness, id: logId }))).toBe(code)
+  })
+
   test('send: every verdict, and a check whether the node knows the transaction', async () => {
     const chain = connect()
     const signed = await publish(chain, 0)
@@ -690,6 +755,38 @@ describe('against a node that answers anything', () => {
     ['that is a text', 'receipt'],
   ])('a receipt %s', async (_name, value) => {
     expect(await codeOf(getReceipt(value))).toBe('chain_unavailable')
+  })
+
+  const checkpoint = {
+    ...log,
+    topics: [checkpointTopic, logId, toSizeTopic(3)],
+    data: `0x${'07'.repeat(32)}${'b1'.repeat(32)}`,
+  }
+
+  test('reads a checkpoint next to events, and ignores one of another contract', async () => {
+    const logs = [{ ...checkpoint, address: logWitness }, log, checkpoint, { ...checkpoint, removed: true }]
+    expect(await getReceipt({ ...receipt, logs })).toMatchObject({
+      events: [{ wallet, txHash, ipfsCid }],
+      checkpoints: [{ id: logId, size: 3, root: `0x${'07'.repeat(32)}`, block: `0x${'b1'.repeat(32)}` }],
+    })
+  })
+
+  test.each([
+    ['without a size', { ...checkpoint, topics: checkpoint.topics.slice(0, 2) }],
+    ['with a size beyond all', { ...checkpoint, topics: [checkpointTopic, logId, `0x${'f'.repeat(64)}`] }],
+    ['with one word', { ...checkpoint, data: `0x${'07'.repeat(32)}` }],
+    ['without data', { ...checkpoint, data: undefined }],
+    ['of another transaction', { ...checkpoint, transactionHash: blockHash }],
+  ])('rejects a checkpoint %s', async (_name, other) => {
+    expect(await codeOf(getReceipt({ ...receipt, logs: [other] }))).toBe('chain_unavailable')
+    if (_name === 'of another transaction') return
+    answer({ eth_getBlockByNumber: { ...block, number: '0x0', timestamp: '0x0' }, eth_getLogs: [other] })
+    const found = connect().findCheckpoints({ contract, id: logId, size: 3, sinceMs: 0 })
+    expect(await codeOf(found)).toBe('chain_unavailable')
+  })
+
+  test('rejects a revert with a checkpoint', async () => {
+    expect(await codeOf(getReceipt({ ...receipt, status: '0x0', logs: [checkpoint] }))).toBe('chain_unavailable')
   })
 
   test('ignores a receipt of a transaction in the mempool', async () => {
