@@ -31,6 +31,7 @@ const subjects = {
 let stack: ReturnType<typeof createLoggedWallet>
 let anchor: FakeAnchor
 beforeEach(() => {
+  tickMs = 0
   stack = createLoggedWallet()
   stack.node.mine({ hash: txHash, from: wallet, nonce: 0 })
   anchor = createFakeAnchor(stack.log, [first, message])
@@ -42,9 +43,15 @@ function publish(one: FakeAnchor = anchor, changes: Readonly<Record<string, unkn
   return stack.node.anchor(one, changes)
 }
 
+/** The time that each look at the clock takes. */
+let tickMs = 0
+let ticks = 0
 const verify = (change: Partial<VerifyRequest> = {}) =>
   verifyReceipt(
-    { fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }), now: () => now },
+    {
+      fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }),
+      now: () => new Date(now.getTime() + tickMs * ticks++),
+    },
     { subject: subjects.cid, manifests: [manifest], gateways: [gatewayUrl], rpc: rpcUrl, allowMock: true, ...change },
   )
 
@@ -343,6 +350,13 @@ describe('a node that lies or fails', () => {
     }))
     stack.node.maxLogBlocks = 1_000
     expect(eventOf(await verify())).toEqual(skipped('more than 20000 requests'))
+  })
+
+  test('or takes a quarter of an hour ends the search', async () => {
+    for (let from = 2; from < 5; from++) publish(createFakeAnchor(stack.log, [], { from, size: from + 1 }))
+    tickMs = 300_000
+    expect(eventOf(await verify())).toEqual(skipped('took too long'))
+    await expect(verify({ subject: subjects.transaction })).rejects.toThrow(withCode('event_not_found', 'none of 2 '))
   })
 
   test('of another chain is unavailable', async () => {

@@ -68,6 +68,10 @@ export function createAnchorFinder(
   const ids = [...new Set(contracts.flatMap(({ logs }) => logs.map(({ id }) => id)))]
   const fromBlock = Math.min(...contracts.map((contract) => contract.fromBlock ?? 0))
 
+  function assertInTime(): void {
+    if (isOver()) throw unavailable(`the search for checkpoints on ${rpc.host} took too long`)
+  }
+
   async function getNumber(tag: 'finalized' | 'latest'): Promise<number> {
     const { block } = await getBlock(rpc, tag)
     return parseQuantity(block.number, `${rpc.host}: eth_getBlockByNumber: number`)
@@ -89,7 +93,7 @@ export function createAnchorFinder(
   async function* list({ size, ...range }: Range): AsyncGenerator<Checkpoint[]> {
     const topics = [checkpointTopic, ids, ...(size === undefined ? [] : [toSizeTopic(size)])]
     for await (const logs of readLogs(rpc, { addresses, topics, fromBlock, ...range })) {
-      if (isOver()) throw unavailable(`the search for checkpoints on ${rpc.host} took too long`)
+      assertInTime()
       const found = logs.flatMap((log) => toCheckpoint(rpc, log)).filter((one) => isCounted(contracts, one))
       const sorted = found.toSorted((a, b) => a.log.blockNumber - b.log.blockNumber || a.size - b.size)
       yield range.isBackward ? sorted.reverse() : sorted
@@ -165,6 +169,7 @@ export function createAnchorFinder(
         for (const checkpoint of some) {
           const key = `${checkpoint.contract} ${checkpoint.id}`
           if (checkpoint.size <= index || seen.has(key)) continue
+          assertInTime()
           const { block, anchor, fault, isWithheld } = await openAnchor(checkpoint, findBlock)
           const named =
             block && readOrUndefined(() => parseCheckpoint(parseNote(parseAnchorBlock(block).checkpoint).text))
