@@ -1,24 +1,18 @@
-import { randomInt } from 'node:crypto'
-import { assertInclusion, createConsistencyProof, createLeafReader, parseNote } from '@countersign/log'
+import { assertInclusion, parseNote } from '@countersign/log'
 import {
-  createEnclaveSettings,
   fromHex,
   fromPrefixedHex,
   type Hex,
-  hashLeaf,
   hashTreeLeaf,
   logWitnessAbi,
   type ProofStatus,
-  type Signed,
   toHex,
-  toLogId,
 } from '@countersign/protocol'
-import { fromCidHash, parseAnchorBlock, readAnchor, toCid } from '@countersign/receipt'
+import { parseAnchorBlock, readAnchor, toCid } from '@countersign/receipt'
 import type { StartFakeChainParameters } from '@countersign/testing'
 import { sql } from 'kysely'
 import { decodeFunctionData, parseTransaction } from 'viem/utils'
 import { expect } from 'vitest'
-import { encodeAdvance } from '../../src/publish/chain/contract.ts'
 import type { Chain, CreateViemChainParameters } from '../../src/publish/chain/viemChain.ts'
 import { PinError } from '../../src/publish/ipfs/pinError.ts'
 import type { Pinner } from '../../src/publish/ipfs/pinner.ts'
@@ -26,29 +20,15 @@ import type { AnchorDeps } from '../../src/publish/publishAnchors.ts'
 import { createAnchorStore } from '../../src/store/anchors.ts'
 import { type KnownColumns, packReceipt } from '../../src/store/signings.ts'
 import { createTestLog, type TestLog } from '../store/logs.ts'
-import {
-  createTestAuthorization,
-  createTestBatch,
-  createTestRelease,
-  createTestSigningV2,
-  randomHex,
-} from '../store/store.ts'
+import { advanceElsewhere, createLogSigner, OWNER, readPinned, toIdOf } from './loggedProofs.ts'
 import { createScene, publisher, stranger, strangerKey, type TestPublishing } from './publishing.ts'
 
-/** The account that registers the logs. It never sends anything. */
-export const OWNER: Hex = `0x${'0e'.repeat(20)}`
+export { toIdOf } from './loggedProofs.ts'
+
 /** The fake chain's default. */
 const FINALITY_DEPTH = 8
 /** The most rows of one statement. */
 const INSERTED = 500
-
-export const toIdOf = ({ hash }: Pick<TestLog, 'hash'>): Hex => toLogId(OWNER, fromHex(hash))
-
-/** With another nonce, and so with another hash in its event. */
-function toUnique(signed: Signed): Signed {
-  if (signed.kind !== 'authorization') return signed
-  return { ...signed, subject: { ...signed.subject, nonce: randomInt(2 ** 40) } }
-}
 
 export type MemoryPinner = Pick<Pinner, 'pin' | 'read'> & { blocks: Map<string, Uint8Array<ArrayBuffer>> }
 
@@ -89,8 +69,7 @@ export async function createAnchorScene(
     observeAnchor() {},
   }
   const violations: string[] = []
-  const storedSizes = new Map<string, number>()
-  let sequence = 0
+  const signer = createLogSigner(subject, clock)
   const connect = (parameters: Partial<CreateViemChainParameters> = {}) => watch(scene.connect(parameters))
   const { store } = deps
   Object.assign(deps, {
@@ -115,20 +94,12 @@ export async function createAnchorScene(
         const { to, data = '0x' } = parseTransaction(raw)
         if (to === node.logWitness) {
           const call = decodeFunctionData({ abi: logWitnessAbi, data })
-          const block = call.functionName === 'advance' ? readPinned(call.args[3]) : undefined
+          const block = call.functionName === 'advance' ? readPinned(pinner.blocks, call.args[3]) : undefined
           if (block === undefined) violations.push(`sent before its blocks were pinned: ${data}`)
         }
         await chain.send(raw)
       },
     }
-  }
-
-  /** Returns the blocks of an anchor if all are pinned. */
-  function readPinned(hash: Hex) {
-    const bytes = pinner.blocks.get(fromCidHash(fromPrefixedHex(hash)))
-    if (bytes === undefined) return undefined
-    const parts = parseAnchorBlock(bytes).parts.flatMap((cid) => pinner.blocks.get(cid) ?? [])
-    return parts.length === parseAnchorBlock(bytes).parts.length ? { bytes, parts } : undefined
   }
 
   function createLog({ isRegistered = true } = {}): TestLog {
@@ -137,42 +108,10 @@ export async function createAnchorScene(
     return log
   }
 
-  /** Stores the new entries of a log with a cosigned checkpoint, as signing does. Returns the note. */
-  async function cosign(log: TestLog): Promise<string> {
-    const size = log.entries.length
-    const from = storedSizes.get(log.origin) ?? 0
-    if (from < size) await subject.logStore.appendLog(log.toAppend({ from, now: clock.now() }))
-    storedSizes.set(log.origin, size)
-    const note = log.toNote(size, 2)
-    await subject.logStore.insertNote({ hash: log.hash, size, note, now: clock.now() })
-    return note
-  }
-
   /** Adds signatures to a log, each followed by `others` entries, and pins their receipts unless `isPinned` is false. Returns their slugs. */
   async function sign(log: TestLog, count = 1, { isPinned = true, others = 1 } = {}): Promise<string[]> {
-    const coordinatorKey = randomHex(32)
-    const signings = Array.from({ length: count }, () => {
-      const signing = createTestSigningV2(wallet, toUnique(createTestAuthorization()))
-      const statement = { ...signing.statement, coordinatorKey }
-      const { keyId, signedAt } = statement
-      const logIndex = log.entries.length
-      log.add({ kind: 'signature', keyId, leaf: toHex(hashLeaf(statement)), timeMs: Date.parse(signedAt) })
-      log.fill(others)
-      return { ...signing, statement, logIndex }
-    })
-    const note = await cosign(log)
-    sequence += 1
-    const batch = createTestBatch({
-      sequence,
-      settings: createEnclaveSettings([{ kind: 'unsigned' }], [], {
-        origins: [log.origin],
-        witnesses: [randomHex(32)],
-        quorum: 1,
-      }),
-      logKey: log.key,
-      log: { origin: log.origin, note },
-      release: createTestRelease(coordinatorKey),
-    })
+    const digests = Array<undefined>(count).fill(undefined)
+    const { batch, signings } = await signer.sign({ wallet, log, digests, others })
     for (let start = 0; start < count; start += INSERTED) {
       const rows = signings.slice(start, start + INSERTED)
       await subject.store.insertSignings({ batch, signings: rows, now: clock.now() })
@@ -205,18 +144,6 @@ export async function createAnchorScene(
     return hash
   }
 
-  /** Publishes a checkpoint from another account, as its publisher for a moment. Default: the log's tree. */
-  async function advanceElsewhere(log: TestLog, size: number, root = log.toRoot(size)): Promise<void> {
-    const id = toIdOf(log)
-    const oldSize = node.checkpoints().findLast((event) => event.id === id)?.size ?? 0
-    const readNode = createLeafReader(log.entries.map(hashTreeLeaf))
-    const consistency = oldSize === 0 ? [] : createConsistencyProof(readNode, { oldSize, size })
-    const data = encodeAdvance({ id, size, root, block: `0x${randomHex(32)}`, consistency })
-    node.registerLog(id, stranger)
-    await node.sendFromElsewhere({ privateKey: strangerKey, to: node.logWitness, data })
-    node.registerLog(id, publisher)
-  }
-
   /**
    * Checks that checkpoints of the canonical chain publish each proof at most once, with a path that leads to the checkpoint's root; and that
    * each complete proof with a log entry has exactly one checkpoint or one event.
@@ -233,7 +160,7 @@ export async function createAnchorScene(
         sizes.set(event.id, event.size)
         continue
       }
-      const blocks = readPinned(event.block)
+      const blocks = readPinned(pinner.blocks, event.block)
       if (blocks === undefined) throw new Error('a block of an anchor on the chain is not pinned')
       const anchor = readAnchor(blocks.bytes, blocks.parts)
       expect([anchor.size, `0x${toHex(anchor.root)}`]).toEqual([event.size, event.root])
@@ -303,12 +230,14 @@ export async function createAnchorScene(
     pinner,
     connect,
     createLog,
-    cosign,
+    cosign: signer.cosign,
     sign,
     pin,
     send,
     anchors,
-    advanceElsewhere,
+    /** Publishes a checkpoint from another account, as its publisher for a moment. Default: the log's tree. */
+    advanceElsewhere: (log: TestLog, size: number, root?: Uint8Array) =>
+      advanceElsewhere(node, { log, size, root, publisher, stranger: { account: stranger, privateKey: strangerKey } }),
     assertAnchors,
     /** Runs until nothing is left to do, then checks the invariants. */
     async finish(expected: Partial<Record<ProofStatus, number>>, { blocks = 4 } = {}) {
