@@ -204,11 +204,7 @@ async function proveInclusions(
   const paths = new Map<number, string[]>()
   for (let start = 0; start < indexes.length; start += PATHS_OF_READ) {
     const places = indexes.slice(start, start + PATHS_OF_READ).map((index) => ({ index, size }))
-    // Many paths share nodes.
-    const nodes = new Map(
-      places.flatMap((place) => listInclusionNodes(place)).map((node) => [`${node.level}/${node.index}`, node]),
-    )
-    const readNode = await fetchNodes(hash, [...nodes.values()])
+    const readNode = await fetchNodes(hash, places.flatMap(listInclusionNodes))
     for (const place of places) paths.set(place.index, createInclusionProof(readNode, place).map(toHex))
   }
   return paths

@@ -1,5 +1,5 @@
 import type { TcbStatus } from '@countersign/attestation'
-import { createInclusionProof, listInclusionNodes, type TlogProof } from '@countersign/log'
+import { createInclusionProof, listInclusionNodes, type ReadNode, type TlogProof } from '@countersign/log'
 import {
   type Approval,
   type BatchBlock,
@@ -71,20 +71,24 @@ export async function findPins(
 ): Promise<(PinWork | undefined)[]> {
   const proofs = await readProofs(db, slugs)
   const shared = await readShared(db, proofs)
-  const works = await Promise.all(
-    proofs.map(async (proof): Promise<PinWork> => {
-      const found = shared.get(toSharedKey(proof))
-      if (found === undefined) throw new Error('a proof has no verification')
-      return {
-        slug: proof.slug,
-        status: proof.status,
-        records: proof.version === 1 ? toRecordsV1(proof, found) : await toRecordsV2(proof, found, fetchNodes),
-        receiptBytes: proof.receipt && unpackReceipt(proof.receipt, proof),
-        attempts: proof.pin_attempts,
-        createdAt: proof.created_at.getTime(),
-      }
-    }),
-  )
+  const findShared = (proof: ProofRow) => {
+    const found = shared.get(toSharedKey(proof))
+    if (found === undefined) throw new Error('a proof has no verification')
+    return found
+  }
+  const places = proofs.flatMap((proof) => toLogPlace(proof, findShared(proof)) ?? [])
+  const readNodes = await readLogNodes(places, fetchNodes)
+  const works = proofs.map((proof): PinWork => {
+    const found = findShared(proof)
+    return {
+      slug: proof.slug,
+      status: proof.status,
+      records: proof.version === 1 ? toRecordsV1(proof, found) : toRecordsV2(proof, found, readNodes),
+      receiptBytes: proof.receipt && unpackReceipt(proof.receipt, proof),
+      attempts: proof.pin_attempts,
+      createdAt: proof.created_at.getTime(),
+    }
+  })
   const bySlug = new Map(works.map((work) => [work.slug, work]))
   return slugs.map((slug) => bySlug.get(slug))
 }
@@ -227,8 +231,8 @@ function toRecordsV1(proof: ProofRow, { row, paths }: Found): PinRecords {
   }
 }
 
-async function toRecordsV2(proof: ProofRow, found: Found, fetchNodes: FetchNodes): Promise<PinRecords> {
-  const { row, paths, release } = found
+function toRecordsV2(proof: ProofRow, found: Found, readNodes: ReadonlyMap<string, ReadNode>): PinRecords {
+  const { paths, release } = found
   if (release === undefined) throw new Error('a row of version 2 is not whole')
   const { subject, witness, leafIndex, approvals, ...facts } = unpackFacts(proof)
   const signed = { kind: proof.kind, subject } as Signed
@@ -244,7 +248,8 @@ async function toRecordsV2(proof: ProofRow, found: Found, fetchNodes: FetchNodes
   ) {
     throw new Error('the policy of a vault is missing')
   }
-  const log = await readLogProof(proof, row, fetchNodes)
+  const place = toLogPlace(proof, found)
+  const log = place && createLogProof(place, readNodes.get(place.hash) as ReadNode)
   if (release.batch.settings.log !== null && log === undefined) throw new Error('the place in the log is missing')
   return {
     version: 2,
@@ -259,14 +264,23 @@ async function toRecordsV2(proof: ProofRow, found: Found, fetchNodes: FetchNodes
   }
 }
 
-async function readLogProof(
-  { log_index: logIndex }: ProofRow,
-  { note, log_size: logSize, log_hash: logHash }: SharedRow,
-  fetchNodes: FetchNodes,
-): Promise<TlogProof | undefined> {
-  if (note === null || logSize === null || logHash === null || logIndex === null) return undefined
-  const place = { index: Number(logIndex), size: Number(logSize) }
-  const nodes = listInclusionNodes(place)
-  const readNode = await fetchNodes(toHex(logHash), nodes)
+/** The entry of a signature, and the checkpoint that released it. */
+type LogPlace = { hash: string; index: number; size: number; note: string }
+
+function toLogPlace({ log_index: index }: ProofRow, { row }: Found): LogPlace | undefined {
+  const { note, log_size: size, log_hash: hash } = row
+  if (note === null || size === null || hash === null || index === null) return undefined
+  return { hash: toHex(hash), index: Number(index), size: Number(size), note }
+}
+
+/** Reads the nodes for all proofs of a log together, because proofs of neighbours share most of theirs. */
+async function readLogNodes(places: readonly LogPlace[], fetchNodes: FetchNodes): Promise<Map<string, ReadNode>> {
+  const read = [...Map.groupBy(places, ({ hash }) => hash)].map(async ([hash, ofLog]) => {
+    return [hash, await fetchNodes(hash, ofLog.flatMap(listInclusionNodes))] as const
+  })
+  return new Map(await Promise.all(read))
+}
+
+function createLogProof({ note, ...place }: LogPlace, readNode: ReadNode): TlogProof {
   return { index: place.index, proof: createInclusionProof(readNode, place), checkpoint: note }
 }

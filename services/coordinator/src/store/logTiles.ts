@@ -53,18 +53,22 @@ export function createNodeReader(db: Kysely<Tables>, maxNodes = MAX_NODES): Fetc
     const toKey = ({ level, index }: TreeNode) => `${hash}/${level}/${index}`
     // Read the cache now: loading other nodes may evict these.
     const found = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node))]))
-    const unknown = nodes.filter((node) => found.get(toKey(node)) === undefined)
-    const ranges = unknown.map(({ level, index }) => {
-      const width = 2 ** (level % TILE_HEIGHT)
-      return { level: Math.floor(level / TILE_HEIGHT), first: index * width, width }
-    })
-    const read = await readRanges(db, hash, ranges)
-    for (const [place, { width }] of ranges.entries()) {
-      // Copy, because a slice would keep the whole buffer in memory.
-      const node = new Uint8Array(hashTree(decodeTile(read[place] as Uint8Array, width)))
-      const key = toKey(unknown[place] as TreeNode)
-      found.set(key, node)
-      known.set(key, node)
+    const unknown = new Map(
+      nodes.flatMap((node) => (found.get(toKey(node)) === undefined ? [[toKey(node), toRange(node)]] : [])),
+    )
+    // One range of each tile, because neighbours ask for most of its hashes.
+    const tiles = [...Map.groupBy(unknown, ([, { level, first }]) => `${level}/${Math.floor(first / TILE_WIDTH)}`)]
+    const merged = tiles.map(([, ofTile]) => mergeRanges(ofTile.map(([, range]) => range)))
+    const read = await readRanges(db, hash, merged)
+    for (const [place, [, ofTile]] of tiles.entries()) {
+      const start = merged[place]?.first ?? 0
+      for (const [key, { first, width }] of ofTile) {
+        const hashes = read[place]?.subarray((first - start) * HASH_BYTES, (first - start + width) * HASH_BYTES)
+        // Copy, because a slice would keep the whole buffer in memory.
+        const node = new Uint8Array(hashTree(decodeTile(hashes ?? new Uint8Array(), width)))
+        found.set(key, node)
+        known.set(key, node)
+      }
     }
     for (const oldest of known.keys()) {
       if (known.size <= maxNodes) break
@@ -72,6 +76,19 @@ export function createNodeReader(db: Kysely<Tables>, maxNodes = MAX_NODES): Fetc
     }
     return (node) => found.get(toKey(node)) as Uint8Array
   }
+}
+
+/** The hashes below a node in its tile. */
+function toRange({ level, index }: TreeNode): Range {
+  const width = 2 ** (level % TILE_HEIGHT)
+  return { level: Math.floor(level / TILE_HEIGHT), first: index * width, width }
+}
+
+/** The range from the first to the last hash of ranges in one tile. */
+function mergeRanges(ranges: readonly Range[]): Range {
+  const first = Math.min(...ranges.map((range) => range.first))
+  const end = Math.max(...ranges.map((range) => range.first + range.width))
+  return { level: ranges[0]?.level ?? 0, first, width: end - first }
 }
 
 async function readRanges(db: Kysely<Tables>, hash: string, ranges: readonly Range[]): Promise<Uint8Array[]> {

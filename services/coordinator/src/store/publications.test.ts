@@ -33,7 +33,9 @@ describe('publications', () => {
   afterAll(() => subject.stop())
   beforeEach(async () => {
     const { db } = subject.database
-    await sql`truncate proofs, receipts, signings, signing_lookups, anchors, publication_transactions, publications`.execute(db)
+    await sql`truncate proofs, receipts, signings, signing_lookups, anchors, publication_transactions, publications`.execute(
+      db,
+    )
     await sql`delete from pgboss.job`.execute(db)
   })
 
