@@ -44,6 +44,9 @@ Anchors (hex; each can be repeated)
   --entropy-key HEX               key of the entropy source, 32 bytes, or 96 for a public beacon
   --witness KEY                   a required log witness: NAME+ID+KEY as it publishes it, or 32 bytes
   --quorum N                      how many witnesses must cosign, more than half; requires --witness
+  --log-contract ADDRESS:ID[:SIZE]
+                                  a log whose checkpoints on the chain of --rpc count: the LogWitness contract, the log's
+                                  id, 32 bytes, and the last size that counts (default: all sizes); requires --rpc
   --manifest FILE                 all of these in one file, with runtime events, firmware levels, contracts, and the ids
                                   of the logs whose checkpoints on the chain count
   --tcb-status NAME               accept this Intel status besides UpToDate

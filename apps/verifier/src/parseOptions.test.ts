@@ -31,6 +31,7 @@ describe('the command line', () => {
       gateways: [],
       rpc: undefined,
       contract: undefined,
+      logContracts: [],
       collateralFiles: [],
       at: undefined,
       revocationsFile: undefined,
@@ -48,6 +49,17 @@ describe('the command line', () => {
     const flags = WITNESSES.flatMap((key) => ['--witness', key.toUpperCase()])
     const log = { witnesses: WITNESSES, quorum: 2 }
     expect(parse('r', ...flags, '--quorum', '2')).toMatchObject({ anchors: { log } })
+  })
+
+  test('reads logs on the chain with and without a last size', () => {
+    const [address, id] = [CONTRACT.toLowerCase(), `0x${'ab'.repeat(32)}`]
+    const logs = [`${CONTRACT}:${id}`, `${CONTRACT}:${'CD'.repeat(32)}:90000`]
+    expect(parse('r', '--rpc', 'http://a', ...logs.flatMap((text) => ['--log-contract', text]))).toMatchObject({
+      logContracts: [
+        { address, logs: [{ id }] },
+        { address, logs: [{ id: `0x${'cd'.repeat(32)}`, upTo: 90_000 }] },
+      ],
+    })
   })
 
   test.each([0, 60, 9_999_999_999])('accepts an event %d seconds later', (seconds) => {
@@ -225,6 +237,8 @@ describe('the command line', () => {
     ],
     ['a short contract', ['r', '--rpc', 'http://a', '--contract', '0xab'], '2 digits'],
     ['a contract without a node', ['r', '--contract', `0x${'ab'.repeat(20)}`], 'a node'],
+    ['a log on the chain without an id', ['r', '--rpc', 'http://a', '--log-contract', CONTRACT], 'CONTRACT:ID:SIZE'],
+    ['a log on the chain without a node', ['r', '--log-contract', `${CONTRACT}:${'ab'.repeat(32)}`], 'a node'],
     ['a URL without a protocol', ['r', '--api', 'wallet.example'], 'wallet.example'],
     ['a URL of another protocol', ['r', '--ipfs', 'ipfs://gateway'], 'ipfs://gateway'],
     ['a URL with credentials', ['r', '--rpc', 'https://user:pass@node.example'], 'node.example'],

@@ -1,12 +1,15 @@
 import { type TcbStatus, type TdMeasurement, type TdPlatform, tcbStatuses } from '@countersign/attestation'
 import { isSlug } from '@countersign/protocol'
+import type { LogContract } from '@countersign/receipt'
 import {
   emptyManifest,
+  LOG_CONTRACT_FORM,
   type Manifest,
   MEASUREMENT_FORM,
   MINIMUM_TCB_FORM,
   normaliseHex,
   PLATFORM_FORM,
+  parseLogContractText,
   parseMeasurementText,
   parseMinimumTcbTexts,
   parsePlatformText,
@@ -30,6 +33,7 @@ export type VerifyOptions = {
   gateways: readonly string[]
   rpc: string | undefined
   contract: string | undefined
+  logContracts: readonly LogContract[]
   collateralFiles: readonly string[]
   at: Date | undefined
   /** AMD's revocation list. */
@@ -75,6 +79,7 @@ const FLAGS = {
   ipfs: { type: 'string', multiple: true },
   rpc: { type: 'string' },
   contract: { type: 'string' },
+  'log-contract': { type: 'string', multiple: true },
   collateral: { type: 'string', multiple: true },
   at: { type: 'string' },
   revocations: { type: 'string' },
@@ -143,8 +148,9 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
   for (const name of ['api', 'ipfs', 'rpc'] as const) {
     if (isOffline && values[name] !== undefined) throw invalid('--offline excludes network options', `--${name}`)
   }
-  if (values.contract !== undefined && values.rpc === undefined)
-    throw invalid('--contract requires --rpc', 'name a node')
+  for (const name of ['contract', 'log-contract'] as const) {
+    if (values[name] !== undefined && values.rpc === undefined) throw invalid(`--${name} requires --rpc`, 'name a node')
+  }
   for (const name of ['allow-missing-event', 'maximum-event-delay'] as const) {
     if (values[name] !== undefined && values.rpc === undefined) {
       throw invalid(`--${name} requires a chain`, 'name a node with --rpc')
@@ -159,6 +165,7 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     gateways: (values.ipfs ?? []).map((url) => toBaseUrl('--ipfs', url)),
     rpc: values.rpc === undefined ? undefined : toUrl('--rpc', values.rpc).href,
     contract: values.contract === undefined ? undefined : toAddressOption('--contract', values.contract),
+    logContracts: (values['log-contract'] ?? []).map(toLogContract),
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
     revocationsFile: values.revocations,
@@ -237,6 +244,12 @@ function toPlatform(text: string): TdPlatform {
   const platform = parsePlatformText(text)
   if (platform === undefined) throw invalid('invalid --platform', `${text} (${PLATFORM_FORM})`)
   return platform
+}
+
+function toLogContract(text: string): LogContract {
+  const contract = parseLogContractText(text)
+  if (contract === undefined) throw invalid('invalid --log-contract', `${text} (${LOG_CONTRACT_FORM})`)
+  return contract
 }
 
 function toCoordinatorMeasurement(text: string): string {

@@ -47,7 +47,7 @@ type CliVerifyDeps = FetchDeps & { now: () => Date; onProgress: (progress: Progr
 
 /** Reads the files that the options name, and verifies. */
 export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promise<CliOutcome> {
-  const { api, gateways, rpc, contract, at, maximumEventDelayS } = options
+  const { api, gateways, rpc, contract, logContracts, at, maximumEventDelayS } = options
   const manifests = [...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
   const revocations = await readOptional(options.revocationsFile, MAX_REVOCATIONS_BYTES)
@@ -80,6 +80,7 @@ export async function verify(deps: CliVerifyDeps, options: VerifyOptions): Promi
       api,
       rpc,
       contract,
+      logContracts,
       at,
       maximumEventDelayS,
       revocations,

@@ -3,10 +3,12 @@ import { createNoteKey, toVkey } from '@countersign/log'
 import { fromHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import {
+  parseLogContractText,
   parseMeasurementText,
   parseMinimumTcbTexts,
   parsePlatformText,
   parseWitnessText,
+  toLogContractTexts,
   toMeasurementText,
   toMinimumTcbTexts,
   toPlatformText,
@@ -149,4 +151,41 @@ test.each([
   ['only plus signs', '++'],
 ])('%s is none', (_, text) => {
   expect(parseWitnessText(text)).toBeUndefined()
+})
+
+const contract = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+const checksummed = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const logId = `0x${'ab'.repeat(32)}`
+
+test.each([
+  [{ id: logId }, `${contract}:${logId}`],
+  [{ id: logId, upTo: 90_000 }, `${contract}:${logId}:90000`],
+])('reads a log on the chain and writes it back: %j', (log, text) => {
+  const listed = { address: contract, logs: [log] }
+  expect(parseLogContractText(text)).toEqual(listed)
+  expect(parseLogContractText(text.replaceAll('0x', '').toUpperCase())).toEqual(listed)
+  expect(parseLogContractText(text.replace(contract, checksummed))).toEqual(listed)
+  expect(toLogContractTexts([listed])).toEqual([text])
+})
+
+test.each([
+  ['nothing', ''],
+  ['a contract without an id', contract],
+  ['an empty id', `${contract}:`],
+  ['an id without a contract', `:${logId}`],
+  ['a short contract', `${contract.slice(0, -2)}:${logId}`],
+  ['a wrong checksum', `${checksummed.replace('C8', 'c8')}:${logId}`],
+  ['a long id', `${contract}:${logId}00`],
+  ['an id that is not hex', `${contract}:0x${'xy'.repeat(32)}`],
+  ['id and contract swapped', `${logId}:${contract}`],
+  ['an empty size', `${contract}:${logId}:`],
+  ['a size of zero', `${contract}:${logId}:0`],
+  ['a negative size', `${contract}:${logId}:-1`],
+  ['a size in hex', `${contract}:${logId}:0x10`],
+  ['a size with separators', `${contract}:${logId}:90,000`],
+  ['a size above 2^53', `${contract}:${logId}:9007199254740993`],
+  ['two sizes', `${contract}:${logId}:1:2`],
+  ['two logs on one line', `${contract}:${logId} ${contract}:${logId}`],
+])('rejects a log on the chain with %s', (_, text) => {
+  expect(parseLogContractText(text)).toBeUndefined()
 })

@@ -8,6 +8,8 @@ import {
   type TdPlatform,
 } from '@countersign/attestation'
 import { parseWitnessKey } from '@countersign/log'
+import { isAddress } from '@countersign/protocol'
+import type { LogContract } from '@countersign/receipt'
 import type { MinimumTcb } from './parseManifest.ts'
 
 /** The text form of a measurement, in an option or a form field. */
@@ -107,4 +109,24 @@ export function parseWitnessText(text: string): string | undefined {
     return hex?.length === 64 ? hex : undefined
   }
   return parseWitnessKey(text)
+}
+
+/** The text form of a log whose checkpoints on the chain count, in an option or a form field. */
+export const LOG_CONTRACT_FORM =
+  'CONTRACT:ID or CONTRACT:ID:SIZE, with an address, 32 bytes of hex, and the last size that counts'
+
+/** One text for each log. */
+export function toLogContractTexts(contracts: readonly LogContract[]): string[] {
+  return contracts.flatMap(({ address, logs }) =>
+    logs.map(({ id, upTo }) => [address, id, ...(upTo === undefined ? [] : [upTo])].join(':')),
+  )
+}
+
+/** Undefined if the text is malformed or the address has a wrong checksum. */
+export function parseLogContractText(text: string): LogContract | undefined {
+  const form = /^(?:0x)?([\da-f]{40}):(?:0x)?([\da-f]{64})(?::([1-9]\d{0,14}))?$/i
+  const [, address = '', id = '', size] = form.exec(text) ?? []
+  if (!isAddress(`0x${address}`)) return undefined
+  const upTo = size === undefined ? {} : { upTo: Number(size) }
+  return { address: `0x${address.toLowerCase()}`, logs: [{ id: `0x${id.toLowerCase()}`, ...upTo }] }
 }

@@ -19,7 +19,7 @@ import {
   type StatedAnchor,
   toMissing,
 } from './findAnchors.ts'
-import type { Manifest, ManifestLogContract } from './parseManifest.ts'
+import { emptyManifest, type Manifest, type ManifestLogContract } from './parseManifest.ts'
 import { parseLog, type RawLog, type TimedLog, withBlockTime } from './readLogs.ts'
 
 export type Publication = { txHash: string; blockNumber: number; blockTime: Date; ipfsCid: string }
@@ -193,6 +193,8 @@ export type OpenChainParameters = {
   rpc?: string | undefined
   /** The contract on that chain, if a manifest doesn't name it. */
   contract?: string | undefined
+  /** `LogWitness` contracts on that chain. They add to the manifests. */
+  logContracts?: readonly LogContract[] | undefined
   /** The chain that the node must serve. */
   chainId?: number | undefined
   manifests: readonly Manifest[]
@@ -204,17 +206,20 @@ export type OpenChainParameters = {
  */
 export async function openChain(
   deps: { fetchBytes: FetchBytes; now: () => Date },
-  { rpc: url, ...wanted }: OpenChainParameters,
+  { rpc: url, logContracts = [], ...wanted }: OpenChainParameters,
 ): Promise<Chain | undefined> {
   if (url === undefined) return undefined
   const rpc = limitRpc(createRpc(deps, { url }), MAX_REQUESTS)
-  return createChain(rpc, await chooseContract(rpc, wanted), deps)
+  const chainId = logContracts.length === 0 ? undefined : (wanted.chainId ?? (await getChainId(rpc)))
+  const own = chainId === undefined ? [] : logContracts.map((contract) => ({ ...contract, chainId }))
+  const manifests = [...wanted.manifests, { ...emptyManifest, logContracts: own }]
+  return createChain(rpc, await chooseContract(rpc, { ...wanted, manifests }), deps)
 }
 
 /** Chooses the contracts, the first block of the one with events, and the chain that the node must serve. */
 export async function chooseContract(
   rpc: Rpc,
-  { contract, manifests, chainId: wanted }: Omit<OpenChainParameters, 'rpc'>,
+  { contract, manifests, chainId: wanted }: Omit<OpenChainParameters, 'rpc' | 'logContracts'>,
 ): Promise<CreateChainParameters> {
   const listed = manifests.flatMap(({ contracts }) => contracts)
   const logs = manifests.flatMap(({ logContracts = [] }) => logContracts)

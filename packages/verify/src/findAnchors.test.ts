@@ -139,6 +139,22 @@ describe('a receipt in an anchor is accepted', () => {
     expect(await verify({ manifests, contract })).toMatchObject({ conclusion: 'accepted' })
     await expect(verify({ manifests })).rejects.toThrow(withCode('invalid_arguments', 'no manifest names one'))
   })
+
+  test('with logs from the reader, up to their last size', async () => {
+    publish()
+    const { logContracts: _, ...rest } = manifest
+    const from = (upTo: number) => [{ address: logWitness, logs: [{ id: logId, upTo }] }]
+    for (const manifests of [[rest], [{ ...rest, contracts: [] }]]) {
+      for (const subject of Object.values(subjects)) {
+        const outcome = await verify({ subject, manifests, contract, logContracts: from(5) })
+        expect(outcome).toMatchObject({ conclusion: 'accepted', anchor: { given: { size: 5 } } })
+      }
+      expect(eventOf(await verifyProof({}, { manifests, contract, logContracts: from(5) }))[0]).toBe('accepted')
+      expect(eventOf(await verifyProof({}, { manifests, contract, logContracts: from(4) }))).toEqual(
+        skipped('more than your manifest accepts'),
+      )
+    }
+  })
 })
 
 test('an event comes before an anchor', async () => {

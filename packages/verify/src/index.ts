@@ -1,13 +1,16 @@
 export { MAX_COLLATERAL_BYTES } from '@countersign/receipt'
 export {
+  LOG_CONTRACT_FORM,
   MEASUREMENT_FORM,
   MINIMUM_TCB_FORM,
   normaliseHex,
   PLATFORM_FORM,
+  parseLogContractText,
   parseMeasurementText,
   parseMinimumTcbTexts,
   parsePlatformText,
   parseWitnessText,
+  toLogContractTexts,
   toMeasurementText,
   toMinimumTcbTexts,
   toPlatformText,

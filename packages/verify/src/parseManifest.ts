@@ -11,7 +11,7 @@ import {
 } from '@countersign/attestation'
 import { assertWitnessPolicy, type WitnessPolicy } from '@countersign/log'
 import { isSafeUrl, MAX_WITNESSES, parseStrictJson, ServiceError } from '@countersign/protocol'
-import { DEFAULT_MAXIMUM_EVENT_DELAY_S } from '@countersign/receipt'
+import { DEFAULT_MAXIMUM_EVENT_DELAY_S, type LogContract } from '@countersign/receipt'
 import { z } from 'zod'
 import { VerifierError } from './errors.ts'
 
@@ -59,7 +59,7 @@ export type MinimumTcb = Readonly<Partial<Record<SnpProduct, Readonly<Partial<Sn
 export type ManifestContract = { chainId: number; address: string; fromBlock?: number }
 
 /** `upTo`: the size at which the log ended. Later checkpoints don't count. */
-export type ManifestLogContract = ManifestContract & { logs: readonly { id: string; upTo?: number }[] }
+export type ManifestLogContract = ManifestContract & LogContract
 
 /** A fault, and its member, such as `enclave.configHashes[0]`. */
 export type ManifestFault = { member: string; fault: string }

@@ -12,6 +12,7 @@ import {
 import {
   type AnyReceipt,
   checkReceipt,
+  type LogContract,
   parseAnyReceipt,
   type ReceiptCheck,
   type TimeBound,
@@ -58,6 +59,8 @@ export type VerifyRequest = {
   chainId?: number | undefined
   /** The contract with the events on the node's chain, in lower case, if no manifest names it. */
   contract?: string | undefined
+  /** `LogWitness` contracts on the node's chain, with the logs that count. They add to the manifests. */
+  logContracts?: readonly LogContract[] | undefined
   /** Accepted TCB statuses, in addition to `UpToDate`. */
   tcbStatuses?: readonly TcbStatus[] | undefined
   /** Maximum seconds between signing and event; 72 hours by default. A manifest can shorten it. */

@@ -19,6 +19,7 @@ describe('a visitor’s anchors', () => {
     witnesses: '',
     quorum: '',
     address: '',
+    logContracts: '',
     rpcUrl: '',
     chainId: '',
   }
@@ -100,6 +101,34 @@ describe('a visitor’s anchors', () => {
       const { trust: none, faults } = parseAnchorForm({ ...empty, ...fields }, operator)
       expect([none, Object.keys(faults ?? {})[0]]).toEqual([undefined, field])
     }
+  })
+
+  test('include logs on the chain of the contract, each with its last size', () => {
+    const [address, a, b] = [`0x${'12'.repeat(20)}`, `0x${'aa'.repeat(32)}`, `0x${'bb'.repeat(32)}`]
+    const logContracts = `${address}:${a}\n\n ${address.slice(2)}:${b.toUpperCase().replace('X', 'x')}:90000 `
+    const { trust, faults } = parseAnchorForm(
+      { ...empty, address: contract.address, chainId: '5', logContracts },
+      operator,
+    )
+    expect(faults).toBeUndefined()
+    expect(trust?.manifest.logContracts).toEqual([{ chainId: 5, address, logs: [{ id: a }, { id: b, upTo: 90_000 }] }])
+    const { trust: none } = parseAnchorForm({ ...empty, address: contract.address }, operator)
+    expect(none?.manifest).not.toHaveProperty('logContracts')
+  })
+
+  test('shows errors in logs on the chain at their field', () => {
+    const log = `0x${'12'.repeat(20)}:0x${'aa'.repeat(32)}`
+    const parse = (logContracts: string) =>
+      parseAnchorForm({ ...empty, address: contract.address, logContracts }, operator).faults
+    for (const line of [`${log}:`, `${log}:0`, `${log}:all`, log.slice(0, 42), log.slice(0, -1)]) {
+      expect(parse(`${log}\n${line}`)).toEqual({ logContracts: expect.stringMatching(/^Line 2: expected CONTRACT:ID/) })
+    }
+    expect(parse(`${log}\n${log.replace('12', '13')}`)).toEqual({
+      logContracts: 'Enter logs of only one contract.',
+    })
+    expect(parseAnchorForm({ ...empty, logContracts: log }, operator).faults).toEqual({
+      address: 'Required with logs on the chain.',
+    })
   })
 
   test('shows each error at its field', () => {

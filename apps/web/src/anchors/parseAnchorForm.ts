@@ -2,12 +2,14 @@ import { isAddress, isPrefixedHex } from '@countersign/protocol'
 import {
   emptyManifest,
   findManifestFaults,
+  LOG_CONTRACT_FORM,
   type Manifest,
   MEASUREMENT_FORM,
   MINIMUM_TCB_FORM,
   normaliseHex,
   PLATFORM_FORM,
   parseHttpUrl,
+  parseLogContractText,
   parseMeasurementText,
   parseMinimumTcbTexts,
   parsePlatformText,
@@ -86,6 +88,12 @@ const anchorFields = {
     hint: () => 'Contract address. If empty, the chain isn’t checked.',
     inputMode: 'text',
   },
+  logContracts: {
+    member: 'logContracts',
+    label: 'Logs on the chain',
+    hint: () =>
+      'For proofs with a checkpoint instead of an event. CONTRACT:ID, with the address of LogWitness and the log’s ID. After the log has ended, add : and its last size. If empty, no checkpoint counts.',
+  },
   rpcUrl: {
     member: 'contracts[0].rpcUrl',
     label: 'RPC URL',
@@ -133,6 +141,14 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
     return key ?? line
   })
   const isLogAsked = witnesses.length > 0 || fields.quorum.trim() !== ''
+  const logs = toLines(fields.logContracts).flatMap((line, index) => {
+    const log = parseLogContractText(line)
+    if (log === undefined) faults.logContracts ??= `Line ${index + 1}: expected ${LOG_CONTRACT_FORM}.`
+    return log ?? []
+  })
+  const [log] = logs
+  if (logs.some(({ address }) => address !== log?.address)) faults.logContracts ??= 'Enter logs of only one contract.'
+  if (fields.logContracts.trim() !== '' && contract === undefined) faults.address = 'Required with logs on the chain.'
   const manifest: Manifest = {
     ...emptyManifest,
     enclave: {
@@ -153,6 +169,10 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
     entropyKeys: toLines(fields.entropyKeys).map(toHex),
     ...(isLogAsked && { log: { witnesses, quorum: Number(fields.quorum) } }),
     contracts: contract === undefined ? [] : [{ chainId: contract.chainId, address: contract.address }],
+    ...(log &&
+      contract && {
+        logContracts: [{ chainId: contract.chainId, address: log.address, logs: logs.flatMap((one) => one.logs) }],
+      }),
   }
   for (const { member, fault } of findManifestFaults(manifest)) {
     const [field] = anchorEntries.find(([, { member: prefix }]) => member.startsWith(prefix)) ?? []

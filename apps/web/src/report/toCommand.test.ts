@@ -38,6 +38,12 @@ describe('the command', () => {
       / --witness ab --witness cd --quorum 2$/,
     )
     expect(toCommand(subject, { ...context, trust: log })).not.toContain('witness')
+    const logs = [{ id: `0x${'cd'.repeat(32)}` }, { id: `0x${'ef'.repeat(32)}`, upTo: 9 }]
+    const logContracts = [{ chainId: 31337, address: contract.address, logs }]
+    const anchored = { ...noTrust, manifest: { ...emptyManifest, logContracts } }
+    expect(toCommand(subject, { ...context, trust: anchored, anchorSource: 'visitor' })).toMatch(
+      / --log-contract 0x(ab){20}:0x(cd){32} --log-contract 0x(ab){20}:0x(ef){32}:9$/,
+    )
   })
 
   test('names the local manifest and allows MOCK for a service on the visitor’s own machine', () => {

@@ -1,6 +1,7 @@
 import {
   type AnchorSource,
   orderGateways,
+  toLogContractTexts,
   toMeasurementText,
   toMinimumTcbTexts,
   toPlatformText,
@@ -27,7 +28,7 @@ export function toCommand(
   subject: CommandSubject,
   { trust, anchorSource, localManifest }: ToCommandParameters,
 ): string {
-  const { enclave, coordinator, entropyKeys, log } = trust.manifest
+  const { enclave, coordinator, entropyKeys, log, logContracts = [] } = trust.manifest
   const contract = findContract(trust)
   const chain =
     contract === undefined || trust.node === undefined
@@ -47,6 +48,7 @@ export function toCommand(
           ['--entropy-key', entropyKeys],
           ['--witness', log?.witnesses ?? []],
           ['--quorum', log === undefined ? [] : [String(log.quorum)]],
+          ['--log-contract', toLogContractTexts(logContracts)],
         ]
   const local =
     localManifest === undefined || anchorSource === 'visitor'
