@@ -6,7 +6,9 @@ import type { Block } from '../../services/coordinator/src/publish/ipfs/pinner.t
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
 import type { Clock } from '../../services/coordinator/src/system.ts'
 import { type ProofRow, readSnapshot } from '../../services/coordinator/test/proofRows.ts'
+import type { TestLog } from '../../services/coordinator/test/store/logs.ts'
 import type { TestStore } from '../../services/coordinator/test/store/store.ts'
+import { createAnchorInvariants } from './anchors.ts'
 import { isOfDatabase, type LifeCommand, PIN_DEADLINE_MS, PUBLISH_DEADLINE_MS } from './commands.ts'
 import { assert, type Model, toKey } from './model.ts'
 import { CONFIRMATIONS } from './workerProcess.ts'
@@ -19,14 +21,17 @@ export function createInvariants(parameters: {
   clock: Clock
   /** Blocks of the pin service by CID. */
   blocks: ReadonlyMap<string, Block['bytes']>
+  logs: readonly TestLog[]
   count(what: string): void
 }) {
   const { subject, model, node, clock, blocks, count } = parameters
+  const { readAnchors, assertAnchorsEnd } = createAnchorInvariants(parameters)
 
   async function check(command?: LifeCommand) {
     const before = new Map(model.seen.proofs.map((proof) => [proof.slug, proof]))
     if (command === undefined || isOfDatabase(command)) model.seen = await readSnapshot(subject)
     const mayTakeTwoSteps = command?.do === 'race'
+    const isAnchored = await readAnchors()
     const events = node.events()
     const eventsByKey = new Map(events.map((event) => [toKey(event), event]))
     assert(eventsByKey.size === events.length, 'I5: at most one event for each wallet and transaction', events)
@@ -36,7 +41,9 @@ export function createInvariants(parameters: {
     for (const proof of model.seen.proofs) {
       const earlier = before.get(proof.slug)
       checkStep(earlier, proof, mayTakeTwoSteps)
-      if (proof.status === 'complete') {
+      if (proof.status === 'complete' && isAnchored(proof)) {
+        if (earlier?.status !== 'complete') checkPinned(proof)
+      } else if (proof.status === 'complete') {
         const event = eventsByKey.get(toKey(proof))
         assert(model.hadDeepReorg || event !== undefined, 'I4: a complete proof has its event', proof)
         if (earlier?.status !== 'complete') {
@@ -95,7 +102,10 @@ export function createInvariants(parameters: {
     const collateral = model.signings.get(`${walletId}/${digest}`)?.collateral ?? ''
     const held = blocks.get(collateral)
     assert(held !== undefined && toCid(held) === collateral, 'I4: the collateral is pinned under its CID', collateral)
-    assert(Buffer.from(receipt).includes(collateral), 'I4: the receipt names the collateral', collateral)
+    const names = (bytes: Block['bytes'], name: string) => Buffer.from(bytes).includes(name)
+    // A receipt with a log entry names a release, which names the collateral.
+    const isNamed = [...blocks].some(([name, bytes]) => names(receipt, name) && names(bytes, collateral))
+    assert(names(receipt, collateral) || isNamed, 'I4: the receipt names the collateral', collateral)
   }
 
   const hasJob = (wanted: QueueName, slug?: string) =>
@@ -115,13 +125,19 @@ export function createInvariants(parameters: {
     assert(publication?.status === 'pending', 'I8: a published proof has a pending publication', publication)
   }
 
-  function checkEnd() {
+  async function checkEnd() {
+    const isAnchored = await readAnchors()
     const events = new Map(node.events().map((event) => [toKey(event), event]))
     for (const proof of model.seen.proofs) {
       assert(isTerminalProofStatus(proof.status), 'every proof becomes final', proof)
       const event = events.get(toKey(proof))
       const isComplete = proof.status === 'complete'
-      assert((event !== undefined) === isComplete, 'I4: exactly the complete proofs have an event', proof)
+      const hasEvent = isComplete && !isAnchored(proof)
+      assert(
+        (event !== undefined) === hasEvent,
+        'I4: exactly the complete proofs without an anchor have an event',
+        proof,
+      )
       count(isComplete ? 'proof: complete' : `proof: ${proof.status}, ${proof.failure}`)
       if (event === undefined) continue
       checkPinned(proof)
@@ -130,6 +146,7 @@ export function createInvariants(parameters: {
       assert(place === proof.onchain, "I4: the proof names the event's transaction and block", { proof, event })
     }
     for (const { status } of model.seen.publications) count(`publication: ${status}`)
+    await assertAnchorsEnd()
   }
 
   return { check, checkEnd, hasJob }

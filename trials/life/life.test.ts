@@ -8,6 +8,7 @@ import type { LifeCounts } from './runSequence.ts'
 const SEQUENCES = 6
 const COMMANDS = 50
 const SEED = 26
+const SEED_OF_CHECKPOINTS = 1
 
 type RunFault = Extract<LifeCommand, { do: 'run' }>['fault']
 
@@ -25,6 +26,16 @@ const reverted: LifeCommand[] = [
   { do: 'revert', pick: 0, isOn: true },
   { do: 'mine', blocks: 3 },
   run('confirm'),
+]
+
+/** One of two signatures is pinned after the checkpoint that covers both, and the log doesn't grow. */
+const late: LifeCommand[] = [
+  { do: 'sign', count: 2, wallet: 0, isAgain: false, logged: { log: 0, others: 1 } },
+  run('pin'),
+  run('publish'),
+  { do: 'mine', blocks: 1 },
+  run('pin'),
+  run('publish'),
 ]
 
 describe('the life of proofs', () => {
@@ -91,4 +102,30 @@ describe('the life of proofs', () => {
     )
     expect(counts).toMatchObject(expected)
   })
+})
+
+describe('the life of proofs with checkpoints', () => {
+  let life: Life
+  beforeAll(async () => {
+    life = await openLife('checkpoints')
+  })
+  afterAll(() => life.stop())
+
+  test('one final checkpoint or one event publishes each proof', async () => {
+    const counts: LifeCounts = {}
+    await fc.assert(
+      fc.asyncProperty(createLifeCommands(COMMANDS, 'checkpoints'), (commands) => life.run(commands, counts)),
+      { seed: SEED_OF_CHECKPOINTS, numRuns: SEQUENCES + 1, examples: [[late]] },
+    )
+    expect(Object.keys(counts)).toEqual(
+      expect.arrayContaining([
+        'anchor: in order',
+        'anchor: late',
+        'event: log entry',
+        'event: no log entry',
+        'publication: final',
+        'switch',
+      ]),
+    )
+  }, 600_000)
 })

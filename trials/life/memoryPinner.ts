@@ -2,6 +2,11 @@ import { assertBlock, PinError, type PinErrorCode } from '../../services/coordin
 import type { Block, Pinner } from '../../services/coordinator/src/publish/ipfs/pinner.ts'
 import type { PinFault } from './commands.ts'
 
+/** An error that isn't the port's. */
+export class InjectedError extends TypeError {
+  override name = 'InjectedError'
+}
+
 /** A pin service in memory with all failures of the port. */
 export function createMemoryPinner() {
   const blocks = new Map<string, Block['bytes']>()
@@ -19,7 +24,7 @@ export function createMemoryPinner() {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       throw new PinError('pin_unavailable')
     }
-    if (fault.code === 'unknown') throw new TypeError('injected adapter error')
+    if (fault.code === 'unknown') throw new InjectedError('injected adapter error')
     if (fault.code !== 'other_bytes') throw new PinError(fault.code)
     const result = work()
     return (result instanceof Uint8Array ? new Uint8Array(result.length) : result) as Result

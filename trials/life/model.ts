@@ -1,4 +1,4 @@
-import type { AttestationPublished } from '@countersign/protocol'
+import type { AttestationPublished, Hex } from '@countersign/protocol'
 import fc from 'fast-check'
 import { CONFIRM_QUEUE, PUBLISH_QUEUE } from '../../services/coordinator/src/store/jobs.ts'
 import type { Snapshot } from '../../services/coordinator/test/proofRows.ts'
@@ -21,6 +21,15 @@ export function createModel() {
     /** The newest block whose base fee may have been too high. */
     dearBlock: -1,
     hadDeepReorg: false,
+    isEmpty: false,
+    /** Places of logs with another publisher. */
+    rotated: new Set<number>(),
+    /** Whether a worker has published signatures with a log entry as events. */
+    hadEvents: false,
+    /** By id in the contract: the largest size of a checkpoint that was on the chain at some time. */
+    covered: new Map<Hex, number>(),
+    /** Transactions of other publishers' checkpoints. */
+    foreign: new Set<Hex>(),
     /** The tables as last read. */
     seen: { proofs: [], publications: [], jobs: [] } as Snapshot,
   }

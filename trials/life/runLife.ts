@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { createFakeClock } from '../../services/coordinator/test/ports.ts'
 import { clearProofs } from '../../services/coordinator/test/proofRows.ts'
 import { createTestBatch, createTestWallet, startTestStore } from '../../services/coordinator/test/store/store.ts'
-import { count, type Outcome, type Trial, type TrialDeps, type Values } from '../trial.ts'
-import { createLifeCommands, describeLife, type LifeCommand } from './commands.ts'
+import { count, flag, type Outcome, type Trial, type TrialDeps, type Values } from '../trial.ts'
+import { FINALITY } from './anchors.ts'
+import { createLifeCommands, describeLife, type LifeCommand, type Mode } from './commands.ts'
 import { type LifeCounts, runSequence } from './runSequence.ts'
 
-const FINALITY = 8
 const PROGRESS = 50
 
 export type Life = {
@@ -16,8 +16,8 @@ export type Life = {
   stop(): Promise<void>
 }
 
-/** Opens a database for any number of sequences, run one after the other. */
-export async function openLife(): Promise<Life> {
+/** Opens a database for any number of sequences, run one after the other. `form`: what workers publish first. */
+export async function openLife(form: Mode = 'events'): Promise<Life> {
   const subject = await startTestStore()
   const wallets = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
   const batches = ['{"collateral":1}', '{"collateral":2}'].map((collateral, sequence) =>
@@ -30,7 +30,7 @@ export async function openLife(): Promise<Life> {
       const node = await startFakeChain({ now: clock.now, finalityDepth: FINALITY })
       try {
         node.mine(FINALITY)
-        await runSequence({ subject, wallets, batches, node, clock, counts }, commands)
+        await runSequence({ subject, wallets, batches, node, clock, counts, form }, commands)
       } finally {
         await node.stop()
       }
@@ -42,6 +42,7 @@ export async function openLife(): Promise<Life> {
 const options = {
   runs: count(1_000, 'sequences', { least: 0 }),
   commands: count(50, 'commands in each', { least: 0 }),
+  checkpoints: flag('workers publish checkpoints of logs, and some switch between them and events'),
   seed: count(0, 'chooses the commands; 0 picks a random seed and prints it', { least: 0 }),
 }
 type Options = Values<typeof options>
@@ -56,14 +57,15 @@ export const life: Trial = {
 
 export async function runLife(
   { scope, say }: TrialDeps,
-  { runs, commands: length, seed: given }: Options,
+  { runs, commands: length, checkpoints, seed: given }: Options,
 ): Promise<Outcome> {
   const seed = given === 0 ? Math.floor(Math.random() * 2 ** 31) : given
+  const form = checkpoints ? 'checkpoints' : 'events'
   say(`seed ${seed}: ${runs} sequences of ${length} commands`)
   const counts: LifeCounts = {}
-  const life = scope.add(await openLife(), ({ stop }) => stop())
+  const life = scope.add(await openLife(form), ({ stop }) => stop())
   let done = 0
-  const property = fc.asyncProperty(createLifeCommands(length), async (commands) => {
+  const property = fc.asyncProperty(createLifeCommands(length, form), async (commands) => {
     await life.run(commands, counts)
     done += 1
     if (done % PROGRESS === 0) say(`${done} sequences`)

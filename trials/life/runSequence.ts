@@ -1,22 +1,36 @@
-import { isTerminalProofStatus } from '@countersign/protocol'
+import { type Hex, isTerminalProofStatus } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import type { FakeChain } from '@countersign/testing'
 import { ChainError } from '../../services/coordinator/src/publish/chain/chainError.ts'
 import { createViemChain } from '../../services/coordinator/src/publish/chain/viemChain.ts'
-import type { PinErrorCode } from '../../services/coordinator/src/publish/ipfs/pinError.ts'
+import { PinError, type PinErrorCode } from '../../services/coordinator/src/publish/ipfs/pinError.ts'
+import { createAnchorStore } from '../../services/coordinator/src/store/anchors.ts'
 import type { SigningBatch } from '../../services/coordinator/src/store/batches.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
 import { createPinningStore } from '../../services/coordinator/src/store/pinning.ts'
 import { createPublicationStore } from '../../services/coordinator/src/store/publications.ts'
+import type { Signing } from '../../services/coordinator/src/store/signings.ts'
 import { enqueueMissing } from '../../services/coordinator/src/store/sweep.ts'
 import type { Wallet } from '../../services/coordinator/src/store/wallets.ts'
 import type { createFakeClock } from '../../services/coordinator/test/ports.ts'
 import { deleteJobs, type JobRow, readSnapshot, type Snapshot } from '../../services/coordinator/test/proofRows.ts'
+import { createLogSigner, OWNER } from '../../services/coordinator/test/publish/loggedProofs.ts'
+import { createTestLog } from '../../services/coordinator/test/store/logs.ts'
 import { createTestSigning, type TestStore } from '../../services/coordinator/test/store/store.ts'
-import { type LifeCommand, plainRun, type StageRun, stages, TOO_DEAR_GWEI, toKind } from './commands.ts'
+import { assertsPins } from './anchors.ts'
+import {
+  type LifeCommand,
+  LOGS,
+  type Mode,
+  plainRun,
+  type StageRun,
+  stages,
+  TOO_DEAR_GWEI,
+  toKind,
+} from './commands.ts'
 import { Crash, createCrash, createTurns, type Gate } from './gates.ts'
 import { createInvariants } from './invariants.ts'
-import { createMemoryPinner } from './memoryPinner.ts'
+import { createMemoryPinner, InjectedError } from './memoryPinner.ts'
 import { assert, createModel } from './model.ts'
 import { createWorkerProcess, type Outside, type WorkerProcess } from './workerProcess.ts'
 import { createWorld, publisherKey } from './world.ts'
@@ -31,30 +45,41 @@ export type Scene = {
   node: FakeChain
   clock: ReturnType<typeof createFakeClock>
   counts: LifeCounts
+  /** What workers publish first. Only with `checkpoints`, signatures have log entries. */
+  form: Mode
 }
 
 /** Proofs younger than this are left to their jobs by the sweep. */
 const GRACE_MS = 10_000
+/** The most proofs in one anchor. */
+const MAX_ANCHORED = 5
+/** How long the second process waits for more proofs before it publishes a checkpoint. */
+const DELAY_MS = 12_000
 /** Covers more than the half hour after which a nonce counts as used by another sender. */
 const MAX_ROUNDS = 300
 
 /** Runs the commands, checks the invariants after each, and repairs all faults. Then every proof must become final. */
 export async function runSequence(scene: Scene, commands: readonly LifeCommand[]): Promise<void> {
-  const { subject, wallets, batches, node, clock, counts } = scene
+  const { subject, wallets, batches, node, clock, counts, form } = scene
   const { store, jobs } = subject
   const { db } = subject.database
   const service = createMemoryPinner()
-  const chain = createViemChain({
-    rpcUrl: node.url,
-    chainId: node.chainId,
-    contract: node.contract,
-    privateKey: publisherKey,
-  })
+  const { url: rpcUrl, chainId, contract } = node
+  const chain = assertsPins(
+    createViemChain({ rpcUrl, chainId, contract, privateKey: publisherKey }),
+    node,
+    service.blocks,
+  )
+  const logs = form === 'checkpoints' ? Array.from({ length: LOGS }, () => createTestLog()) : []
+  const signer = createLogSigner(subject, clock)
+  for (const log of logs) await signer.cosign(log)
   const outside: Outside = {
     chain,
     pinner: service.pinner,
     pinning: createPinningStore({ db, jobs }),
     publications: createPublicationStore({ db, jobs }),
+    anchors: createAnchorStore({ db }, { maxAnchored: MAX_ANCHORED }),
+    target: { contract: node.logWitness, owner: OWNER },
     insertJobs: (queue: QueueName, data: readonly object[]) =>
       db.transaction().execute((transaction) =>
         jobs.insert(
@@ -64,24 +89,37 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
         ),
       ),
   }
-  const processes = [createWorkerProcess(outside, clock), createWorkerProcess(outside, clock)]
+  const modes: [Mode, Mode] = [form, form]
+  const start = (place: 0 | 1) =>
+    createWorkerProcess(outside, { clock, form, mode: modes[place], delayMs: place * DELAY_MS })
+  const processes: [WorkerProcess, WorkerProcess] = [start(0), start(1)]
 
   const model = createModel()
-  const world = createWorld({ subject, model, node, chain, clock })
-  const { check, checkEnd, hasJob } = createInvariants({ subject, model, node, clock, blocks: service.blocks, count })
+  const world = createWorld({ subject, model, node, logs, chain, clock })
+  const { blocks } = service
+  const { check, checkEnd, hasJob } = createInvariants({ subject, model, node, clock, blocks, logs, count })
 
   function count(what: string) {
     counts[what] = (counts[what] ?? 0) + 1
   }
 
-  async function sign({ count: size, wallet: index, isAgain }: Extract<LifeCommand, { do: 'sign' }>) {
+  /** The rows of signatures of these digests. Undefined: a new one. */
+  async function createRows({ count: size, logged }: Sign, wallet: Wallet, digests: readonly (Hex | undefined)[]) {
+    const log = logged && logs[logged.log]
+    if (log !== undefined) return signer.sign({ wallet, log, digests, others: logged?.others ?? 0 })
+    const signings = digests.map((digest) => createTestSigning(wallet, digest))
+    return { batch: batches[size % 2] as SigningBatch, signings }
+  }
+
+  async function sign(command: Sign) {
+    const { count: size, wallet: index, isAgain } = command
     const wallet = wallets[index] as Wallet
-    const batch = batches[size % 2] as SigningBatch
     // If they belong to the other wallet, they are new to this one.
     const earlier = isAgain ? model.seen.proofs.slice(-size).map(({ digest }) => digest) : []
-    const news = Array.from({ length: size }, (_, position) => createTestSigning(wallet, earlier[position]))
-    const answers = await store.insertSignings({ batch, signings: news, now: clock.now() })
-    const digests = new Set(news.map(({ statement }) => statement.digest))
+    const asked = Array.from({ length: size }, (_, position) => earlier[position])
+    const { batch, signings } = await createRows(command, wallet, asked)
+    const answers = await store.insertSignings({ batch, signings, now: clock.now() })
+    const digests = new Set<Hex | null>(signings.map(toDigest))
     assert(answers.length === digests.size, 'every digest has one answer')
     for (const { digest } of answers) assert(digest !== null && digests.has(digest), 'no other digest is answered')
     for (const { digest, slug } of answers) {
@@ -117,12 +155,12 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
   }
 
   /** Runs a job as pg-boss and the worker would. Returns the error of the stage. */
-  async function runStage(run: StageRun, turn: Gate = (call) => call()): Promise<ChainError | Crash | undefined> {
+  async function runStage(run: StageRun, turn: Gate = (call) => call()): Promise<StageError | undefined> {
     const taken = takeJobs(run)
     const ids = taken.map(({ id }) => id)
     model.seen.jobs = model.seen.jobs.filter(({ id }) => !ids.includes(id))
     await deleteJobs(subject, ids)
-    const own = processes[run.process] as WorkerProcess
+    const own = processes[run.process]
     const crash = createCrash(run.crash)
     own.setGate((call) => turn(() => crash(call)))
     service.setFault(run.pinFault)
@@ -138,8 +176,8 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
       }
       return undefined
     } catch (error) {
-      if (!(error instanceof Crash) && !(error instanceof ChainError)) throw error
-      if (error instanceof Crash) processes[run.process] = createWorkerProcess(outside, clock)
+      if (!isOfStage(error)) throw error
+      if (error instanceof Crash) processes[run.process] = start(run.process)
       if (run.fate === 'retried') {
         await outside.insertJobs(
           run.stage,
@@ -202,8 +240,10 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
         const error = await runStage(command.run)
         node.setFault()
         const isDear = model.feeGwei === TOO_DEAR_GWEI || node.head.number <= model.dearBlock
-        const isExcused = command.fault !== undefined || error instanceof Crash || isDear
-        assert(error === undefined || isExcused, "a stage without faults doesn't fail", error)
+        const isOfNode = command.fault !== undefined || isDear
+        const isExcused =
+          error instanceof ChainError ? isOfNode || isOfWorld(error) : command.run.pinFault !== undefined
+        assert(error === undefined || error instanceof Crash || isExcused, "a stage without faults doesn't fail", error)
         return
       }
       case 'race':
@@ -212,19 +252,25 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
         return runOutage(command)
       case 'sweep':
         return sweep()
+      case 'switch': {
+        modes[command.process] = command.mode
+        processes[command.process] = start(command.process)
+        if (command.mode === 'events') model.hadEvents = true
+        return
+      }
       default:
         return world.act(command)
     }
   }
 
+  function isOfWorld({ code }: ChainError): boolean {
+    return (code === 'insufficient_funds' && model.isEmpty) || (code === 'log_not_registered' && model.rotated.size > 0)
+  }
+
   /** Repairs all faults. One sweep restores lost jobs; from then on jobs must complete every proof. */
   async function heal() {
     node.setFault()
-    node.holdMempool(false)
-    world.forgetNothing()
-    world.setFee(1)
-    // The fee depends on the newest block.
-    node.mine(1)
+    world.heal()
     clock.advance(GRACE_MS + 1)
     await sweep()
     await check()
@@ -248,7 +294,22 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
     await check(command)
   }
   await heal()
-  checkEnd()
+  await checkEnd()
+}
+
+type Sign = Extract<LifeCommand, { do: 'sign' }>
+
+/** The digest of a signing of either version. */
+function toDigest(signing: Signing): Hex | null {
+  if (signing.version === 1) return signing.statement.digest
+  return signing.signed.kind === 'authorization' ? signing.signed.subject.digest : null
+}
+
+/** Errors that the job queue retries. */
+type StageError = ChainError | PinError | InjectedError | Crash
+
+function isOfStage(error: unknown): error is StageError {
+  return [ChainError, PinError, InjectedError, Crash].some((kind) => error instanceof kind)
 }
 
 function isOver({ proofs, publications }: Snapshot): boolean {
