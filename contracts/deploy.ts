@@ -10,9 +10,10 @@ try {
   if (options.command === 'help') process.stdout.write(help)
   else if (options.command === 'deployLogWitness') {
     const { address, blockNumber, chainId, logs } = await deployLogWitness(options)
-    process.stdout.write(
-      `LogWitness is on chain ${chainId}\n  address  ${address}\n  block    ${blockNumber}\n${logs.map(({ origin, id }) => `  log      ${id}  ${origin}\n`).join('')}`,
-    )
+    // Manifests have addresses in lower case, and the block of the deployment as `fromBlock`.
+    const block = options.address === undefined ? `  block    ${blockNumber}\n` : ''
+    const list = logs.map(({ origin, id }) => `  log      ${id}  ${origin}\n`).join('')
+    process.stdout.write(`LogWitness is on chain ${chainId}\n  address  ${address.toLowerCase()}\n${block}${list}`)
   } else {
     const { address, transactionHash, blockNumber, chainId } = await deployServiceAttestations(options)
     process.stdout.write(
