@@ -12,7 +12,7 @@ RECEIPT is one of
   a slug               22 characters, with --api
   a CID                bafkrei… or ipfs://bafkrei…, with --ipfs or --api
   a gateway’s link     https://gateway.example/ipfs/bafkrei…, or https://bafkrei….ipfs.gateway.example
-  a transaction hash   0x…, with --rpc, and --contract or --manifest
+  a transaction hash   0x…, with --rpc, with --contract or --manifest, and with --ipfs or --api
   a file               receipt.json, with its blocks in the same folder (or collateral in --collateral),
                        or receipt.car, which includes them
 

@@ -201,7 +201,7 @@ describe('a forged or unlisted checkpoint', () => {
     const outcome = await (kind === 'cid' ? verify() : verifyProof())
     expect(eventOf(outcome)).toEqual(failed('The witnesses cosigned another tree'))
     await expect(verify({ subject: subjects.transaction })).rejects.toThrow(
-      withCode('event_not_found', 'none of 1 anchor blocks lists it; 1 of them are withheld or invalid'),
+      withCode('event_not_found', 'none of 1 anchor blocks lists it (1 withheld or invalid)'),
     )
   })
 
@@ -286,7 +286,7 @@ describe('a block that no gateway has', () => {
     else stack.network.blocks.set(part.cid, editBlock(part, 'countersign', 'Countersign'))
     expect(eventOf(await verify())).toEqual(skipped('the anchor block is withheld'))
     await expect(verify({ subject: subjects.transaction })).rejects.toThrow(
-      withCode('event_not_found', 'none of 1 anchor blocks lists it; 1 of them'),
+      withCode('event_not_found', 'none of 1 anchor blocks lists it (1 withheld'),
     )
     // The service's path replaces the part.
     expect(eventOf(await verifyProof())[0]).toBe('accepted')
@@ -303,7 +303,7 @@ describe('a block that no gateway has', () => {
     expect(eventOf(await verify({ subject: subjects.transaction }))[0]).toBe('accepted')
     const other = { kind: 'transaction', txHash: `0x${'11'.repeat(32)}` } as const
     await expect(verify({ subject: other })).rejects.toThrow(
-      withCode('event_not_found', 'none of 3 anchor blocks lists it; 2 of them'),
+      withCode('event_not_found', 'none of 3 anchor blocks lists it (2 withheld'),
     )
   })
 })
@@ -318,6 +318,28 @@ describe('an anchor', () => {
     const outcome = await verify()
     expect(eventOf(outcome)).toEqual(failed(''))
     expect(outcome.problems).toContainEqual('the anchor block of 5 entries: wrong number of entries')
+  })
+
+  test('whose parts are too large is not read to the end', async () => {
+    const filler = createFakeAnchor(stack.log, Array<typeof first>(640).fill(first))
+    const [part] = filler.parts
+    const list = `"parts":["${Array(2_000).fill(part?.cid).join('","')}"]`
+    const bytes = editBlock(filler.block, `"parts":["${part?.cid}"]`, list)
+    publish({ ...filler, block: { cid: toCid(bytes), bytes } })
+    const { problems } = await verify()
+    expect(problems).toContainEqual('the anchor block of 5 entries: the parts are too large')
+    const times = stack.network.requests.filter((request) => request.includes(part?.cid ?? '')).length
+    expect(times).toBeLessThan(134_217_728 / (part?.bytes.length ?? 0) + 10)
+  })
+
+  test('is not read to the end if that takes too long', async () => {
+    const [part] = anchor.parts
+    const list = `"parts":["${Array(2_000).fill(part?.cid).join('","')}"]`
+    const bytes = editBlock(anchor.block, `"parts":["${part?.cid}"]`, list)
+    publish({ ...anchor, block: { cid: toCid(bytes), bytes } })
+    tickMs = 30_000
+    expect(eventOf(await verify())).toEqual(skipped('took too long'))
+    expect(stack.network.requests.filter((request) => request.includes(part?.cid ?? '')).length).toBeLessThan(31)
   })
 
   test.each<[string, Partial<AnchoredReceipt>]>([
@@ -372,7 +394,7 @@ describe('a node that lies or fails', () => {
     for (let from = 2; from < 5; from++) publish(createFakeAnchor(stack.log, [], { from, size: from + 1 }))
     tickMs = 300_000
     expect(eventOf(await verify())).toEqual(skipped('took too long'))
-    await expect(verify({ subject: subjects.transaction })).rejects.toThrow(withCode('event_not_found', 'none of 2 '))
+    await expect(verify({ subject: subjects.transaction })).rejects.toThrow(withCode('event_not_found', 'none of 1 '))
   })
 
   test('of another chain is unavailable', async () => {

@@ -15,6 +15,7 @@ import {
   fromCidHash,
   type GivenAnchor,
   type LogContract,
+  MAX_PARTS_BYTES,
   nameSignature,
   parseAnchorBlock,
   readAnchor,
@@ -147,14 +148,14 @@ export function createAnchorFinder(
       for await (const checkpoint of listAround(txHash)) {
         if (searched === MAX_SEARCHED || isOver()) break
         searched += 1
-        const { anchor } = await openAnchor(checkpoint, findBlock)
+        const { anchor } = await openAnchor(checkpoint, { findBlock, isOver })
         if (anchor === undefined) unread += 1
         const own = anchor?.receipts.filter((receipt) => receipt.txHash === txHash) ?? []
         assertOne(own.map(({ cid }) => cid))
         if (own[0] !== undefined) return own[0]
       }
       throw new VerifierError('event_not_found', 'the transaction has no published receipt', {
-        details: `no event on ${rpc.host} names ${txHash}, and none of ${searched} anchor blocks lists it; ${unread} of them are withheld or invalid`,
+        details: `no event on ${rpc.host} names ${txHash}, and none of ${searched} anchor blocks lists it (${unread} withheld or invalid)`,
       })
     },
 
@@ -169,8 +170,9 @@ export function createAnchorFinder(
         for (const checkpoint of some) {
           const key = `${checkpoint.contract} ${checkpoint.id}`
           if (checkpoint.size <= index || seen.has(key)) continue
+          const { block, anchor, fault, isWithheld } = await openAnchor(checkpoint, { findBlock, isOver })
+          // Not all may have been fetched.
           assertInTime()
-          const { block, anchor, fault, isWithheld } = await openAnchor(checkpoint, findBlock)
           const named =
             block && readOrUndefined(() => parseCheckpoint(parseNote(parseAnchorBlock(block).checkpoint).text))
           if (named !== undefined && named.origin !== origin) {
@@ -209,9 +211,14 @@ export function toMissing(stated: StatedAnchor): FoundAnchor {
   return { given: { ...stated, block: undefined }, log: undefined, isFinal: true, problems: [] }
 }
 
-/** Fetches the block of an anchor and all its parts. */
-export async function openAnchor(checkpoint: Checkpoint, findBlock: FindBlock): Promise<OpenedAnchor> {
-  const { bytes: block, problems } = await findBlock(fromCidHash(fromPrefixedHex(checkpoint.block)))
+/** Fetches the block of an anchor and all its parts. What isn't fetched when the time is over is withheld. */
+export async function openAnchor(
+  checkpoint: Checkpoint,
+  { findBlock, isOver }: { findBlock: FindBlock; isOver: () => boolean },
+): Promise<OpenedAnchor> {
+  const find: FindBlock = async (cid) =>
+    isOver() ? { bytes: undefined, problems: ['the time was over'] } : findBlock(cid)
+  const { bytes: block, problems } = await find(fromCidHash(fromPrefixedHex(checkpoint.block)))
   const withheld = (reasons: readonly string[]) => ({
     block,
     fault: ['withheld', ...reasons].join('; '),
@@ -221,11 +228,15 @@ export async function openAnchor(checkpoint: Checkpoint, findBlock: FindBlock): 
   const invalid = (fault: string) => ({ block, fault, isWithheld: false })
   try {
     let missing: readonly string[] | undefined
+    let fetchedBytes = 0
     const parts = await mapConcurrently(parseAnchorBlock(block).parts, async (cid) => {
-      const found = missing === undefined ? await findBlock(cid) : undefined
-      if (found?.bytes === undefined) missing ??= found?.problems ?? []
-      return found?.bytes ?? new Uint8Array()
+      if (missing !== undefined || fetchedBytes > MAX_PARTS_BYTES) return new Uint8Array()
+      const found = await find(cid)
+      if (found.bytes === undefined) missing ??= found.problems
+      fetchedBytes += found.bytes?.length ?? 0
+      return found.bytes ?? new Uint8Array()
     })
+    if (fetchedBytes > MAX_PARTS_BYTES) return invalid('the parts are too large')
     if (missing !== undefined) return withheld(missing)
     const anchor = readAnchor(block, parts)
     const isSame = anchor.size === checkpoint.size && `0x${toHex(anchor.root)}` === checkpoint.root

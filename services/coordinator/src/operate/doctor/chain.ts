@@ -56,17 +56,21 @@ export function createChainChecks(
     const { contract, owner } = logWitness
     const origins = await listOrigins()
     if (origins.length === 0)
-      return warning('the database has no log yet', 'Run the doctor again after the first signature.')
+      return warning('the database has no log yet', 'Start the coordinators, then run the doctor again.')
     const refused: string[] = []
     for (const origin of origins) {
       const log = await chain.readLog({ contract, id: toLogId(owner, fromHex(hashOrigin(origin))) })
       if (log.publisher !== chain.account) refused.push(origin)
     }
     if (refused.length === 0) return ok(`${contract}, ${origins.length} logs of ${owner}`)
-    const command = `npm run deploy:contract -- --contract LogWitness --address ${contract}`
+    const options = [
+      `--address ${contract} --publisher ${chain.account}`,
+      ...refused.map((origin) => `--origin ${origin}`),
+    ]
+    const command = `npm run deploy:contract -- --contract LogWitness ${options.join(' ')}`
     return fault(
       `${chain.account} is not the publisher of ${refused.join(', ')}`,
-      `Have ${owner} register the log (${command}) or call rotatePublisher, or correct LOG_WITNESS_OWNER.`,
+      `Register these logs with the key of ${owner} (${command}), have it call rotatePublisher, or correct LOG_WITNESS_OWNER.`,
     )
   }
 
@@ -123,7 +127,7 @@ export function evaluateHead({ ageMs, isLocal }: { ageMs: number; isLocal: boole
 
 function describeError({ code, details = '', message }: ChainError): Finding {
   const text = details === '' ? message : `${message}: ${details}`
-  if (code !== 'chain_unavailable') return fault(text, MENDS[code] ?? 'See docs/run/monitoring-and-runbooks.md.')
+  if (code !== 'chain_unavailable') return fault(text, FIXES[code] ?? 'See docs/run/monitoring-and-runbooks.md.')
   const known = explain(details.split(': ').at(-1))
   return fault(
     known === undefined ? text : `the RPC: ${known.text}`,
@@ -131,7 +135,7 @@ function describeError({ code, details = '', message }: ChainError): Finding {
   )
 }
 
-const MENDS: Partial<Record<ChainError['code'], string>> = {
+const FIXES: Partial<Record<ChainError['code'], string>> = {
   chain_mismatch: 'Correct CHAIN_ID, or set RPC_URL to an RPC of that chain.',
   contract_missing:
     'Correct ATTESTATIONS_ADDRESS or LOG_WITNESS_ADDRESS, or deploy the contract: npm run deploy:contract -- --help.',

@@ -6,11 +6,11 @@ export type ChainErrorCode =
   | 'chain_unavailable'
   /** Fix the configuration: the RPC serves another chain. */
   | 'chain_mismatch'
-  /** Fix the configuration: no ServiceAttestations contract at that address. */
+  /** Fix the configuration: the expected contract isn't at that address. */
   | 'contract_missing'
   /** Register the log, or have its owner rotate the publisher: this account may not publish its checkpoints. */
   | 'log_not_registered'
-  /** Distrust the chain or the database: the contract has a checkpoint that isn't of our log. No more are published. */
+  /** Distrust the chain or the database: the contract has a checkpoint of another history. Publishing of this log stops. */
   | 'anchor_conflict'
   /** Fix the configuration, or have the owner rotate the publisher. */
   | 'publisher_not_allowed'
@@ -42,7 +42,7 @@ const messages: Record<ChainErrorCode, string> = {
   chain_mismatch: 'the RPC serves another chain',
   contract_missing: 'no such contract at that address',
   log_not_registered: 'this account may not publish checkpoints of the log',
-  anchor_conflict: 'the chain has a checkpoint of another log',
+  anchor_conflict: 'the chain has another history of the log',
   publisher_not_allowed: 'this account is not the contract’s publisher',
   call_reverted: 'the contract rejects the call',
   nonce_too_low: 'the nonce has been used',
