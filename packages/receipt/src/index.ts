@@ -6,6 +6,7 @@ export {
   anchorSchemas,
   createAnchor,
   MAX_ANCHOR_ENTRIES,
+  MAX_PARTS_BYTES,
   parseAnchorBlock,
   readAnchor,
 } from './anchor/anchorBlock.ts'

@@ -83,6 +83,22 @@ describe('an anchor', () => {
     expect(() => anchor.toPath(6)).toThrow(expect.objectContaining({ code: 'anchor_invalid' }))
   })
 
+  test('gives all its paths in time', () => {
+    const size = 8_000
+    const many = Array.from({ length: size }, (_, index) => toEntry(index))
+    const root = hashTree(many.map(hashTreeLeaf))
+    const { block, parts } = createAnchor({
+      checkpoint: signNote(formatCheckpoint({ origin, size, root, extensions: [] }), [
+        { key, sign: () => new Uint8Array(64) },
+      ]),
+      frontier: emptyFrontier,
+      entries: concatBytes(...many),
+      receipts: [],
+    })
+    const anchor = read({ block, parts })
+    for (let index = 0; index < size; index++) expect(anchor.toPath(index).length).toBeGreaterThan(9)
+  })
+
   test('fits the size of blocks with a receipt for each entry', () => {
     const size = 1_500
     const { parts } = create(

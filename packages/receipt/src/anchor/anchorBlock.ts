@@ -10,6 +10,7 @@ import {
   parseCheckpoint,
   parseNote,
   type ReadNode,
+  type TreeNode,
 } from '@countersign/log'
 import { equalBytes, fromHex, type Hex, hashTree, hashTreeLeaf, hashTreeNode, toHex } from '@countersign/protocol'
 import { z } from 'zod'
@@ -62,6 +63,8 @@ const ENTRIES_OF_PART = 640
 const LATE_OF_PART = 60
 /** Limits the work of a reader to about a minute. */
 export const MAX_ANCHOR_ENTRIES = 500_000
+/** All parts together. Limits the memory of a reader. */
+export const MAX_PARTS_BYTES = 134_217_728
 
 export const anchorSchemas: { block: z.ZodType<AnchorBlock, AnchorBlock>; part: z.ZodType<AnchorPart, AnchorPart> } = {
   block: z.strictObject({
@@ -157,26 +160,28 @@ export type Anchor = {
 export function readAnchor(bytes: Uint8Array, partBytes: readonly Uint8Array[]): Anchor {
   const block = parseAnchorBlock(bytes)
   if (block.parts.length !== partBytes.length) throw invalid('a part is missing')
-  const read = partBytes.map((one, index) => {
+  if (partBytes.reduce((sum, { length }) => sum + length, 0) > MAX_PARTS_BYTES) throw invalid('the parts are too large')
+  const leaves: Uint8Array[] = []
+  const receipts: AnchoredReceipt[] = []
+  for (const [index, one] of partBytes.entries()) {
     if (toCid(one) !== block.parts[index]) throw invalid(`part ${index} does not match its CID`)
-    return parts.parse(one)
-  })
+    const part = parts.parse(one)
+    const entries = fromHex(part.entries)
+    for (let start = 0; start < entries.length; start += LOG_ENTRY_BYTES) {
+      leaves.push(hashTreeLeaf(entries.subarray(start, start + LOG_ENTRY_BYTES)))
+    }
+    receipts.push(...part.receipts)
+  }
   const { origin, size, root, extensions } = parseLogged(() => parseCheckpoint(parseNote(block.checkpoint).text))
   if (extensions.length > 0) throw invalid('the checkpoint has extension lines')
   const { from } = block
   const frontier = { size: from, hashes: block.frontier.map(fromHex) }
-  const leaves = read.flatMap(({ entries }) =>
-    Array.from({ length: entries.length / (2 * LOG_ENTRY_BYTES) }, (_, index) =>
-      hashTreeLeaf(fromHex(entries.slice(2 * LOG_ENTRY_BYTES * index, 2 * LOG_ENTRY_BYTES * (index + 1)))),
-    ),
-  )
   if (from + leaves.length !== size || leaves.length > MAX_ANCHOR_ENTRIES) throw invalid('wrong number of entries')
   const computed = parseLogged(() => {
     assertFrontier(frontier)
     return computeFrontierRoot(appendLeaves(frontier, leaves))
   })
   if (!equalBytes(computed, root)) throw invalid('the entries lead to another root')
-  const receipts = read.flatMap((part) => part.receipts)
   assertReceipts(receipts, { from, size })
   const listed = new Map(receipts.map((receipt) => [receipt.index, receipt]))
   const readNode = createNodeReader(frontier, leaves)
@@ -203,21 +208,22 @@ function assertReceipts(receipts: readonly AnchoredReceipt[], { from, size }: { 
   }
 }
 
-/** Reads nodes of the whole tree, of which only the frontier and the later leaves are known. */
+/** Reads nodes of the whole tree, of which only the frontier and the later leaves are known. Hashes each node once. */
 function createNodeReader(frontier: Frontier, leaves: readonly Uint8Array[]): ReadNode {
   const from = frontier.size
-  const toKey = ({ level, index }: Parameters<ReadNode>[0]) => `${level}/${index}`
+  const toKey = ({ level, index }: TreeNode) => `${level}/${index}`
   const known = new Map(listTreeNodes(from).map((node, place) => [toKey(node), frontier.hashes[place] as Uint8Array]))
-  const readNode: ReadNode = ({ level, index }) => {
+  const readNode: ReadNode = (node) => {
+    const hash = known.get(toKey(node)) ?? computeNode(node)
+    known.set(toKey(node), hash)
+    return hash
+  }
+  function computeNode({ level, index }: TreeNode): Uint8Array {
     const [start, end] = [index * 2 ** level, (index + 1) * 2 ** level]
     if (start >= from) return hashTree(leaves.slice(start - from, end - from))
-    const hash = known.get(toKey({ level, index }))
-    if (hash !== undefined) return hash
     if (end <= from) throw invalid('the frontier lacks a hash')
-    return hashTreeNode(
-      readNode({ level: level - 1, index: 2 * index }),
-      readNode({ level: level - 1, index: 2 * index + 1 }),
-    )
+    const left = { level: level - 1, index: 2 * index }
+    return hashTreeNode(readNode(left), readNode({ ...left, index: left.index + 1 }))
   }
   return readNode
 }

@@ -29,12 +29,12 @@ export type AnchorsMemory = {
   /** All checkpoints in blocks before this one are known. */
   nextBlock: number
   /** Checkpoints whose anchors were not read. */
-  unread: Checkpoint[]
+  unread: Set<Checkpoint>
   /** The wallet's receipts. */
   events: WalletEvent[]
   /** Invalid anchors. */
   findings: Finding[]
-  /** The newest tree of each log, by contract and id. */
+  /** The newest tree of each log, by contract, id and origin. */
   trees: Map<string, AnchoredTree>
 }
 

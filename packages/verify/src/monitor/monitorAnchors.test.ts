@@ -2,6 +2,7 @@ import { toHex } from '@countersign/protocol'
 import { type AnchoredReceipt, nameSignature, readAnchor, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createFakeAnchor, editBlock, type FakeAnchor, logContract } from '../../test/anchors.ts'
+import { createFakeLog } from '../../test/monitor/log/log.ts'
 import {
   all,
   createLoggedWallet,
@@ -142,10 +143,27 @@ describe('a missing anchor', () => {
     expect(report.findings).toContainEqual({
       kind: 'anchor-withheld',
       count: 1,
-      detail: 'of 5 entries: left for the next run',
+      detail: 'of 5 entries: withheld; the time was over',
     })
     expect(await monitor({}, { memory })).toMatchObject({ conclusion: 'complete' })
   })
+})
+
+test('anchors are read in the next run if a run fails in between', async () => {
+  publish(createFakeAnchor(stack.log, [first], { size: 2 }))
+  publish(createFakeAnchor(stack.log, [message, second], { from: 2 }))
+  rest()
+  const memory = createMonitorMemory()
+  let calls = 0
+  const failing = () => {
+    calls += 1
+    // The clock is read when each fetch begins.
+    if (calls === 4) throw new Error('a failure of this process')
+    return now
+  }
+  await expect(monitor({}, { memory, now: failing })).rejects.toThrow('a failure')
+  expect(memory.anchors.get(wallet)?.unread.size).toBe(1)
+  expect(await monitor({}, { memory })).toMatchObject({ conclusion: 'complete', proven: 2 })
 })
 
 test('anchors are not read again in the next run', async () => {
@@ -184,6 +202,20 @@ describe('an alarm', () => {
       expect.objectContaining({ kind: 'anchor-contradicts', detail: 'it has another root at 5 entries' }),
     )
     expect(report.conclusion).toBe('log-lies')
+  })
+
+  test('is raised if the chain has another tree, also after an anchor that names another log', async () => {
+    publish(createFakeAnchor(stack.log, all))
+    const renamed = createFakeLog(stack.log.entries, undefined, 'log.example/other')
+    renamed.cosignedAtS = stack.log.cosignedAtS
+    renamed.append({ kind: 'table', rows: 2, root: '22'.repeat(32), timeMs: now.getTime() })
+    publish(createFakeAnchor(renamed, [], { from: 5 }))
+    stack.serve(stack.log.entries.slice(0, 4))
+    stack.append({ kind: 'table', rows: 1, root: '11'.repeat(32), timeMs: now.getTime() })
+    rest()
+    expect((await monitor()).findings).toContainEqual(
+      expect.objectContaining({ kind: 'anchor-contradicts', detail: 'it has another root at 5 entries' }),
+    )
   })
 
   test('is not raised if the log shows less than the chain, which withholds', async () => {

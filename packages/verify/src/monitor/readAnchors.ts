@@ -1,6 +1,6 @@
 import { MAX_BLOCK_BYTES } from '@countersign/protocol'
 import { getBlock, type Rpc, toQuantity } from '../createRpc.ts'
-import { createAnchorFinder, openAnchor, toPath } from '../findAnchors.ts'
+import { type Checkpoint, createAnchorFinder, type FindBlock, openAnchor, toPath } from '../findAnchors.ts'
 import { getBlock as getIpfsBlock, orderGateways } from '../getBlock.ts'
 import type { ManifestLogContract } from '../parseManifest.ts'
 import type { AnchorsMemory } from './checkSteps.ts'
@@ -29,7 +29,7 @@ export async function readAnchors(
   const { now, logTime = createLogTime() } = deps
   const memory: AnchorsMemory = memories.get(wallet) ?? {
     nextBlock: 0,
-    unread: [],
+    unread: new Set(),
     events: [],
     findings: [],
     trees: new Map(),
@@ -40,29 +40,34 @@ export async function readAnchors(
   const finder = createAnchorFinder(rpc, { contracts, isOver: () => false })
   const toBlock = await finder.getFinal()
   const { time: finalTime } = await getBlock(rpc, toQuantity(toBlock))
-  const listed = [...memory.unread]
+  const listed: Checkpoint[] = []
   for await (const some of finder.list({ fromBlock: memory.nextBlock, toBlock })) listed.push(...some)
+  // Until it is read, a checkpoint stays unread, even if this run fails.
+  for (const checkpoint of listed) memory.unread.add(checkpoint)
   memory.nextBlock = toBlock + 1
-  memory.unread = []
   const faults: string[] = []
   await spendLogTime({ now, logTime }, async (isOver) => {
-    for (const checkpoint of listed) {
+    const findBlock: FindBlock = (cid) => getIpfsBlock(deps, { cid, ...bounds })
+    for (const checkpoint of memory.unread) {
       const { contract, id, size, root, log } = checkpoint
-      const opened = isOver()
-        ? { fault: 'left for the next run', isWithheld: true }
-        : await openAnchor(checkpoint, (cid) => getIpfsBlock(deps, { cid, ...bounds }))
-      const { block, anchor, fault, isWithheld } = { block: undefined, anchor: undefined, ...opened }
-      if (anchor !== undefined) {
-        const key = `${contract} ${id}`
-        if ((memory.trees.get(key)?.size ?? 0) < size) memory.trees.set(key, { origin: anchor.origin, size, root })
-        for (const { index, txHash, cid } of anchor.receipts.filter((receipt) => receipt.wallet === wallet)) {
-          const given = { contract, id, size, path: toPath(anchor, index) ?? [], block }
-          memory.events.push({ txHash, ipfsCid: cid, log, anchor: { given, wallet } })
-        }
-      } else if (isWithheld) {
-        memory.unread.push(checkpoint)
+      const { block, anchor, fault, isWithheld } = await openAnchor(checkpoint, { findBlock, isOver })
+      if (isWithheld) {
         faults.push(`of ${size} entries: ${fault}`)
-      } else memory.findings.push({ kind: 'anchor-contradicts', blockNumber: log.blockNumber, detail: fault })
+        continue
+      }
+      memory.unread.delete(checkpoint)
+      if (anchor === undefined) {
+        memory.findings.push({ kind: 'anchor-contradicts', blockNumber: log.blockNumber, detail: fault })
+        continue
+      }
+      const { origin } = anchor
+      // An anchor that names another log must not hide the trees of this one.
+      const key = `${contract} ${id} ${origin}`
+      if ((memory.trees.get(key)?.size ?? 0) < size) memory.trees.set(key, { origin, size, root })
+      for (const { index, txHash, cid } of anchor.receipts.filter((receipt) => receipt.wallet === wallet)) {
+        const given = { contract, id, size, path: toPath(anchor, index) ?? [], block }
+        memory.events.push({ txHash, ipfsCid: cid, log, anchor: { given, wallet } })
+      }
     }
   })
   const [detail = ''] = faults
