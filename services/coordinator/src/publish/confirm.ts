@@ -109,7 +109,10 @@ async function completePending(
   if (!(isContested ? isFinal(run, blockNumber) : isDeep(run, blockNumber))) return false
 
   if (transaction.kind === 'cancel') {
-    const isMoved = await store.fail({ ...at, status: 'cancelled', failure: 'publish_cancelled' })
+    const isMoved =
+      anchor === undefined
+        ? await store.fail({ ...at, status: 'cancelled', failure: 'publish_cancelled' })
+        : await store.release({ ...at, status: 'cancelled' })
     if (isMoved) log.warn({ msg: 'Cancelled a publication', hash, code: 'publish_cancelled' })
     return true
   }
@@ -132,9 +135,11 @@ async function completePending(
       const { chain, publisher } = run
       // A worker whose key isn't the publisher's can't check another account's revert.
       if (publisher === undefined && publication.account !== chain.account) return false
-      const isRefused = publication.account !== publisher
-      if (await store.revert({ ...at, isRefused, isWhole: anchor !== undefined }))
-        log.warn({ msg: 'A publication reverted', hash })
+      const isMoved =
+        anchor === undefined
+          ? await store.revert({ ...at, isRefused: publication.account !== publisher })
+          : await store.release({ ...at, status: 'reverted' })
+      if (isMoved) log.warn({ msg: 'A publication reverted', hash })
       return true
     }
   }
@@ -314,7 +319,8 @@ async function checkForeignUse(run: Run, publication: OpenPublication): Promise<
   const events = await searchEvents(run, publication)
   if (events === 'present') observations.taken.delete(id)
   if (events !== 'absent') return false
-  if (await store.lose({ id })) log.error({ msg: 'Lost a nonce to another sender', hash: newest?.hash })
+  if (await store.release({ id, status: 'lost' }))
+    log.error({ msg: 'Lost a nonce to another sender', hash: newest?.hash })
   observations.taken.delete(id)
   return true
 }

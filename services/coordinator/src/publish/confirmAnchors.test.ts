@@ -169,7 +169,7 @@ describe('confirming checkpoints', () => {
       await scene.finish({ complete: 1 })
     })
 
-    test('is cancelled after the deadline: its proofs fail, and the next one starts before it', async () => {
+    test('is cancelled after the deadline: the next one starts before it and lists its proofs', async () => {
       await scene.send(log, 2)
       scene.node.holdMempool(true)
       await scene.passDeadline()
@@ -177,7 +177,7 @@ describe('confirming checkpoints', () => {
       await scene.sign(log)
       expect(await scene.publish()).toMatchObject({ waitMs: 2_000 })
       scene.node.holdMempool(false)
-      await scene.finish({ onchain_failed: 2, complete: 1 })
+      await scene.finish({ complete: 3 })
       expect(await statuses()).toEqual([
         [5, 'cancelled'],
         [7, 'final'],
@@ -185,7 +185,7 @@ describe('confirming checkpoints', () => {
       expect(scene.node.checkpoints().map(({ size }) => size)).toEqual([7])
     })
 
-    test('is cancelled while the next one waits: that one reverts, and its proofs are published once', async () => {
+    test('is cancelled while the next one waits: that one reverts, and the proofs of both are published once', async () => {
       await scene.send(log, 2)
       scene.pass(DEADLINE_MS - MIN_OBSERVED_MS)
       scene.node.mine()
@@ -201,7 +201,7 @@ describe('confirming checkpoints', () => {
         [publisher, true],
         [scene.node.logWitness, false],
       ])
-      await scene.finish({ onchain_failed: 2, complete: 2 })
+      await scene.finish({ complete: 4 })
       expect(scene.node.checkpoints().map(({ size }) => size)).toEqual([9])
     })
 
@@ -431,7 +431,7 @@ describe('confirming checkpoints', () => {
           await claimOnly(2)
           await scene.passDeadline()
         },
-        end: { onchain_failed: 2 },
+        end: { complete: 2 },
       },
       'to be released': {
         async prepare() {

@@ -41,6 +41,8 @@ type PinStage = {
 type PinFailure = PinErrorCode | ReceiptErrorCode | 'internal'
 
 const TIMEOUT_MS = 30_000
+/** An anchor of a long backlog has hundreds of parts. */
+const PARTS_AT_ONCE = 8
 /** A deadline can pass while no worker runs, so a minimum of attempts is required too. */
 const LEAST_ATTEMPTS = 12
 /** Collateral changes a few times a day per platform. Batches and releases are in use while their proofs are pending. */
@@ -159,16 +161,19 @@ export async function pinPolicy({ store, pinner, clock }: PinPolicyDeps, hash: s
   return 'pinned'
 }
 
-/** Pins the parts of an anchor, then the block that names them, and reads all of them back. */
+/** Pins the parts of an anchor, a few at once, then the block that names them, and reads all of them back. */
 export async function pinAnchor(
   pinner: Pick<Pinner, 'pin' | 'read'>,
   { block, parts }: { block: Block; parts: readonly Block[] },
 ): Promise<void> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  await untilAborted(signal, async () => {
-    await Promise.all(parts.map((part) => pinBlock(pinner, part, signal)))
-    await pinBlock(pinner, block, signal)
-  })
+  async function pinAll(blocks: readonly Block[]) {
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    await untilAborted(signal, () => Promise.all(blocks.map((one) => pinBlock(pinner, one, signal))))
+  }
+  for (let start = 0; start < parts.length; start += PARTS_AT_ONCE) {
+    await pinAll(parts.slice(start, start + PARTS_AT_ONCE))
+  }
+  await pinAll([block])
 }
 
 /** Pins a block and reads it back. */

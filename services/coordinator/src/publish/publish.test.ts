@@ -67,14 +67,14 @@ describe('publishing', () => {
   })
 
   test('does not call the chain if nothing is due', async () => {
-    expect(await scene.publish()).toEqual({ published: 0 })
+    await scene.publish()
     expect(await scene.confirm()).toEqual({ open: 0 })
     expect(scene.node.requests).toEqual({})
   })
 
   test('claims, sends, completes and finishes one proof', async () => {
     const [proof] = await scene.addProofs(1)
-    expect(await scene.publish()).toEqual({ published: 1 })
+    await scene.publish()
     expect(await scene.countJobs(CONFIRM_QUEUE)).toBe(1)
     const [sent] = scene.node.mempool()
     expect(sent).toMatchObject({
@@ -92,7 +92,7 @@ describe('publishing', () => {
 
   test('puts 200 proofs in one transaction and the 201st in the next', async () => {
     await scene.addProofs(201)
-    expect(await scene.publish()).toEqual({ published: 201 })
+    await scene.publish()
     expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([200, 1])
     await scene.finish({ complete: 201 })
     expect(scene.node.transactions().map(({ nonce }) => nonce)).toEqual([0, 1])
@@ -103,7 +103,7 @@ describe('publishing', () => {
     const bad = proofs[6]
     if (!bad) throw new Error('no proof')
     scene.node.revertFor(bad.txHash)
-    expect(await scene.publish()).toEqual({ published: 9 })
+    await scene.publish()
     await scene.finish({ complete: 9, onchain_failed: 1 })
     expect((await scene.proofs()).find(({ slug }) => slug === bad.slug)).toMatchObject({
       status: 'onchain_failed',
@@ -115,7 +115,7 @@ describe('publishing', () => {
   test('uses no nonce if all proofs are bad', async () => {
     await scene.addProofs(5)
     scene.node.revertFor(() => true)
-    expect(await scene.publish()).toEqual({ published: 0 })
+    await scene.publish()
     expect([await scene.count(), await scene.publications()]).toEqual([{ onchain_failed: 5 }, []])
   })
 
@@ -186,7 +186,7 @@ describe('publishing', () => {
       await expect.poll(() => scene.node.mempool()).toHaveLength(1)
       limits.end()
     }
-    expect(await run).toEqual({ published: 3 })
+    await run
     expect(scene.node.mempool()).toHaveLength(isTaken ? 1 : 0)
     expect(await scene.publications()).toMatchObject([{ status: 'pending', transactions: [{ isSent: false }] }])
     scene.node.setFault()
@@ -257,7 +257,7 @@ describe('publishing', () => {
     const lying: Chain = { ...chain, getNonce: async (block) => answers.pop() ?? (await chain.getNonce(block)) }
     expect(await codeOf(scene.publish({ chain: lying }))).toBe('chain_unavailable')
     expect(await scene.publications()).toEqual([])
-    expect(await scene.publish({ chain: lying })).toEqual({ published: 1 })
+    await scene.publish({ chain: lying })
     expect(await scene.publications()).toMatchObject([{ nonce: 0 }])
   })
 
@@ -283,7 +283,7 @@ describe('publishing', () => {
   test('publishes after the deadline if no worker ran before', async () => {
     await scene.addProofs(2)
     scene.pass(DEADLINE_MS + 1)
-    expect(await scene.publish()).toEqual({ published: 2 })
+    await scene.publish()
     await scene.finish({ complete: 2 })
   })
 
@@ -324,7 +324,7 @@ describe('publishing', () => {
     await frozen
     await scene.finish({ complete: 2 })
     wake()
-    expect(await running).toEqual({ published: 2 })
+    await running
     await scene.addProofs(1)
     await scene.finish({ complete: 3 })
     expect(scene.node.transactions()).toHaveLength(2)
@@ -352,12 +352,11 @@ describe('publishing', () => {
 
       await sql`update proofs set publish_limit = 5`.execute(other.db)
       const store = createPublicationStore({ db: other.db, jobs })
-      const results = await Promise.all([
+      await Promise.all([
         scene.publish(),
         scene.publish({ store, chain: scene.connect() }),
         scene.publish({ store, chain: scene.connect() }),
       ])
-      expect(results.reduce((sum, { published }) => sum + published, 0)).toBe(60)
       expect((await scene.publications()).map(({ nonce, proofs }) => [nonce, proofs])).toEqual(
         Array.from({ length: 12 }, (_, nonce) => [nonce, 5]),
       )

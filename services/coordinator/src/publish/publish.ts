@@ -26,7 +26,7 @@ const MAX_SKIPPED = 8
  * Throws errors that the job queue should retry, such as `chain_unavailable`, `publisher_not_allowed`, `insufficient_funds` and
  * `gas_budget_spent`. The remaining proofs are then not claimed. Overdue proofs fail, unless they only wait for gas.
  */
-export async function publishDue(deps: PublishDeps): Promise<{ published: number; waitMs: number | undefined }> {
+export async function publishDue(deps: PublishDeps): Promise<{ waitMs: number | undefined }> {
   const { outages } = deps
   const run: PublishRun = { ...deps, skipped: new Set() }
   try {
@@ -46,9 +46,8 @@ export async function publishDue(deps: PublishDeps): Promise<{ published: number
   }
 }
 
-async function publishAll(run: PublishRun): Promise<{ published: number; waitMs: number | undefined }> {
+async function publishAll(run: PublishRun): Promise<{ waitMs: number | undefined }> {
   const { store, chain, anchoring } = run
-  let published = 0
   let isPrepared = false
   const prepare = async () => {
     if (isPrepared) return
@@ -63,12 +62,12 @@ async function publishAll(run: PublishRun): Promise<{ published: number; waitMs:
   let due = await findDue()
   if (due.length > 0) await prepare()
   while (due.length > 0) {
-    published += await publishGroup(run, selectGroup(due))
+    await publishGroup(run, selectGroup(due))
     due = await findDue()
   }
   if (run.skipped.size > 0) throw createRefusal(run)
   if (anchors?.failure !== undefined) throw anchors.failure
-  return { published, waitMs: anchors?.waitMs }
+  return { waitMs: anchors?.waitMs }
 }
 
 /** One failure isn't enough: a node may be busy or a minute behind. */
@@ -101,19 +100,20 @@ export function selectGroup<Proof extends { publishLimit: number }>(due: readonl
 }
 
 /** Publishes a group in one transaction. If the contract rejects it, publishes each half, so that only the bad proof fails. */
-async function publishGroup(run: PublishRun, group: readonly DueProof[]): Promise<number> {
+async function publishGroup(run: PublishRun, group: readonly DueProof[]): Promise<void> {
   const { chain } = run
   const call: Call = { to: chain.contract, data: encodePublish(group) }
   const estimate = await estimateGas(chain, call)
-  if (typeof estimate === 'bigint') return claimAndSend(run, { group, call, gas: withMargin(estimate) })
-  const [first, second] = group
-  if (first === undefined) return 0
-  if (second === undefined) {
-    await rejectProof(run, first, estimate.reason)
-    return 0
+  if (typeof estimate === 'bigint') {
+    await claimAndSend(run, { group, call, gas: withMargin(estimate) })
+    return
   }
+  const [first, second] = group
+  if (first === undefined) return
+  if (second === undefined) return rejectProof(run, first, estimate.reason)
   const middle = Math.ceil(group.length / 2)
-  return (await publishGroup(run, group.slice(0, middle))) + (await publishGroup(run, group.slice(middle)))
+  await publishGroup(run, group.slice(0, middle))
+  await publishGroup(run, group.slice(middle))
 }
 
 /** Returns the gas, or the reason of a revert. Checks first that this account may publish at all, because not every node reports the reason. */

@@ -17,7 +17,7 @@ import {
   stranger,
   type TestPublishing,
 } from '../../test/publish/publishing.ts'
-import { createAnchorStore } from '../store/anchors.ts'
+import { type AnchorSource, type AnchorStore, createAnchorStore } from '../store/anchors.ts'
 import { openJobs } from '../store/jobs.ts'
 import { openDatabase } from '../store/openDatabase.ts'
 import { createPinningStore } from '../store/pinning.ts'
@@ -140,10 +140,10 @@ describe('publishing checkpoints', () => {
     test('until the oldest has waited long enough, and does not call the chain before', async () => {
       const log = scene.createLog()
       await scene.sign(log)
-      expect(await scene.publish()).toEqual({ published: 0, waitMs: 1_000 })
+      expect(await scene.publish()).toEqual({ waitMs: 1_000 })
       scene.pass(11_999)
       await scene.sign(log)
-      expect(await scene.publish()).toEqual({ published: 0, waitMs: 1 })
+      expect(await scene.publish()).toEqual({ waitMs: 1 })
       expect(scene.node.requests).toEqual({})
       scene.pass(1)
       await scene.publish()
@@ -154,9 +154,9 @@ describe('publishing checkpoints', () => {
       setLimit(3)
       const log = scene.createLog()
       await scene.sign(log, 2)
-      expect(await scene.publish()).toEqual({ published: 0, waitMs: 1_000 })
+      expect(await scene.publish()).toEqual({ waitMs: 1_000 })
       await scene.sign(log, 3)
-      expect(await scene.publish()).toEqual({ published: 0, waitMs: 2_000 })
+      expect(await scene.publish()).toEqual({ waitMs: 2_000 })
       // The checkpoint after the third proof would also cover the others, which this one doesn't list.
       expect(await scene.anchors()).toMatchObject([{ proofs: 2 }])
       await scene.finish({ complete: 5 })
@@ -186,7 +186,7 @@ describe('publishing checkpoints', () => {
     test('publishes proofs without a log entry as events at once', async () => {
       await scene.sign(scene.createLog())
       await scene.addProofs(2)
-      expect(await scene.publish()).toEqual({ published: 2, waitMs: 1_000 })
+      expect(await scene.publish()).toEqual({ waitMs: 1_000 })
       expect(await scene.anchors()).toEqual([])
       await scene.finish({ complete: 3 })
     })
@@ -223,9 +223,9 @@ describe('publishing checkpoints', () => {
       await scene.send(log)
       await scene.pin(late)
       // Its checkpoint may not get on the chain, so that this one has to.
-      expect(await scene.publish()).toEqual({ published: 0, waitMs: 2_000 })
+      expect(await scene.publish()).toEqual({ waitMs: 2_000 })
       scene.node.mine()
-      expect(await scene.publish()).toEqual({ published: 2 })
+      await scene.publish()
       await scene.finish({ complete: 3 })
       expect([scene.node.events().length, scene.node.checkpoints().length]).toEqual([2, 1])
     })
@@ -235,7 +235,7 @@ describe('publishing checkpoints', () => {
     const log = scene.createLog()
     await scene.send(log)
     await scene.sign(log)
-    expect(await scene.publish()).toEqual({ published: 0, waitMs: 2_000 })
+    expect(await scene.publish()).toEqual({ waitMs: 2_000 })
     expect(await sizes()).toEqual([3])
     scene.node.mine()
     await scene.publish()
@@ -273,6 +273,30 @@ describe('publishing checkpoints', () => {
       await scene.sign(scene.createLog(), 2)
       expect(await codeOf(scene.publish())).toBe('log_not_registered')
       expect(await scene.anchors()).toMatchObject([{ proofs: 2 }])
+    })
+
+    test.each<[string, (source: AnchorSource) => AnchorSource]>([
+      ['is missing', () => Promise.reject(new Error('a part of the log is not all there')) as never],
+      ['is changed', (source) => ({ ...source, entries: source.entries.map((byte) => byte ^ 1) })],
+    ])('one of which a part %s in the database stops neither the others nor events', async (_, damage) => {
+      const log = scene.createLog()
+      await scene.sign(log)
+      await scene.sign(scene.createLog())
+      await scene.addProofs(1)
+      const { anchors } = scene.anchoring
+      const damaged: AnchorStore = {
+        ...anchors,
+        async findAnchorSource(parameters) {
+          const source = await anchors.findAnchorSource(parameters)
+          return source && parameters.log.origin === log.origin ? damage(source) : source
+        },
+      }
+      await expect(scene.publish({ anchoring: { ...scene.anchoring, anchors: damaged } })).rejects.toThrow()
+      expect(await scene.publications()).toHaveLength(2)
+      expect(scene.lines).toContainEqual(
+        expect.objectContaining({ msg: 'Could not publish a checkpoint', origin: log.origin }),
+      )
+      await scene.finish({ complete: 3 })
     })
 
     test('one with another publisher waits', async () => {
@@ -339,6 +363,25 @@ describe('publishing checkpoints', () => {
     })
   })
 
+  test('pins a few parts at once, then the block', async () => {
+    await scene.sign(scene.createLog(), 1, { others: 12_000 })
+    let [pinning, most] = [0, 0]
+    const pinned: number[] = []
+    const anchoring = failing({
+      async pin(block, options) {
+        pinning += 1
+        most = Math.max(most, pinning)
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        await scene.pinner.pin(block, options)
+        pinned.push(pinning)
+        pinning -= 1
+      },
+    })
+    await scene.publish({ anchoring })
+    expect([most, pinned.length, pinned.at(-1)]).toEqual([8, 20, 1])
+    await scene.finish({ complete: 1 })
+  })
+
   describe('an account that cannot pay', () => {
     test('uses one nonce, and continues with funds', async () => {
       for (let log = 0; log < 3; log++) await scene.sign(scene.createLog())
@@ -397,7 +440,7 @@ describe('publishing checkpoints', () => {
       await scene.confirm()
       await scene.sign(log)
       const lagging: Chain = { ...scene.deps.chain, readLog: async () => behind }
-      expect(await scene.publish({ chain: lagging })).toEqual({ published: 0, waitMs: 2_000 })
+      expect(await scene.publish({ chain: lagging })).toEqual({ waitMs: 2_000 })
       expect(await sizes()).toEqual([3])
       await scene.finish({ complete: 2 })
     })
@@ -563,7 +606,7 @@ describe('publishing checkpoints', () => {
     await begun.promise
     await scene.finish({ complete: 2 })
     gate.resolve()
-    expect(await running).toEqual({ published: 0, waitMs: 2_000 })
+    expect(await running).toEqual({ waitMs: 2_000 })
     await scene.finish({ complete: 2 })
     expect(scene.node.transactions()).toHaveLength(1)
   })

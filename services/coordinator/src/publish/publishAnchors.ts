@@ -2,12 +2,13 @@ import { parseCheckpoint, parseNote } from '@countersign/log'
 import { equalBytes, fromHex, toHex, toLogId, toPrefixedHex } from '@countersign/protocol'
 import { createAnchor, MAX_ANCHOR_ENTRIES } from '@countersign/receipt'
 import { sha256 } from '@noble/hashes/sha2.js'
+import { CoordinatorError } from '../errors.ts'
 import { isAhead } from '../isAhead.ts'
 import type { AnchorStore, DueLog } from '../store/anchors.ts'
+import { toReason } from '../toReason.ts'
 import { ChainError } from './chain/chainError.ts'
 import { encodeAdvance } from './chain/contract.ts'
 import type { Call, Chain } from './chain/viemChain.ts'
-import { PinError } from './ipfs/pinError.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { pinAnchor } from './pin.ts'
 import { assertWithinBudget, claimAndSend, type SendDeps, withMargin } from './send.ts'
@@ -34,14 +35,15 @@ type AnchorRun = {
   waitMs: number | undefined
   /** Slugs of proofs that no further checkpoint will list, because the log hasn't grown since the last one. */
   late: string[]
-  failure: ChainError | PinError | undefined
+  /** The first failure of a log. */
+  failure: unknown
 }
 
 /**
  * Publishes a checkpoint for each log with due proofs. Waits until the oldest of them is old enough or there are as many as fit. A log has at
  * most one checkpoint that isn't in a block.
  *
- * A failure of one log doesn't stop the others. Returns the first failure.
+ * A failure of one log doesn't stop the others, also if a part of it can't be read. A failure of the database stops all.
  */
 export async function publishAnchors(
   deps: SendDeps & { anchoring: AnchorDeps },
@@ -75,9 +77,9 @@ export async function publishAnchors(
         if (outcome === 'late') run.late.push(...log.proofs.map(({ slug }) => slug))
       } catch (error) {
         // An empty account must not claim further nonces.
-        if (!isFailure(error) || error.code === 'insufficient_funds') throw error
-        const { code, details: reason } = error
-        logger.warn({ msg: 'Could not publish a checkpoint', origin: log.origin, code, reason })
+        const isUnpaid = error instanceof ChainError && error.code === 'insufficient_funds'
+        if (isUnpaid || error instanceof CoordinatorError) throw error
+        logger.warn({ msg: 'Could not publish a checkpoint', origin: log.origin, ...toReason(error) })
         run.failure ??= error
         failed.push(log.id)
       }
@@ -87,10 +89,6 @@ export async function publishAnchors(
     isIncomplete = isFull && failed.length > known
   }
   return run
-}
-
-function isFailure(error: unknown): error is ChainError | PinError {
-  return error instanceof ChainError || error instanceof PinError
 }
 
 /** `waiting`: the previous checkpoint isn't in a block yet, or another worker was first. */
@@ -112,10 +110,13 @@ async function publishAnchor(
   // Also if this node is behind another one that knew a newer checkpoint.
   const newest = await anchors.findNewestAnchor({ chainId: chain.chainId, contract, logId: log.id, id })
   if (newest > head.size) return 'waiting'
-  await assertSameLog(deps, { log, head })
-  const source = await findSource(deps, { log, hasMore, head })
+  if (head.size > 0) await assertSameLog(anchors, { log, head })
+  // The first checkpoint of a log starts at its oldest due proof, because everything before was published in another way.
+  const from = head.size > 0 ? head.size : Math.min(...log.proofs.map(({ index }) => index))
+  const source = await anchors.findAnchorSource({ log, hasMore, from, upTo: from + MAX_ANCHOR_ENTRIES })
+  // An earlier checkpoint covers all due proofs, and the log hasn't grown since.
   if (source === undefined) return 'late'
-  const { from, size, frontier, entries, note: checkpoint } = source
+  const { size, frontier, entries, note: checkpoint } = source
   const proofs = log.proofs.filter(({ index }) => index < size)
   const indexes = proofs.flatMap(({ index }) => (index < from ? index : []))
   const paths = await anchors.proveInclusions({ hash, size, indexes })
@@ -133,8 +134,8 @@ async function publishAnchor(
   await assertWithinBudget(deps, gas)
   await pinAnchor(pinner, { block, parts })
   const published = { logId: log.id, id, size, block: blockHash }
-  const count = await claimAndSend(deps, { group: proofs, call, gas, anchor: { published, head: head.size } })
-  if (count < proofs.length) return 'waiting'
+  const isSent = await claimAndSend(deps, { group: proofs, call, gas, anchor: { published, head: head.size } })
+  if (!isSent) return 'waiting'
   anchoring.observeAnchor(log.origin, size)
   return 'sent'
 }
@@ -149,30 +150,14 @@ async function estimateGas(chain: Chain, call: Call): Promise<bigint> {
   }
 }
 
-type Head = { size: number; root: string }
-
-/**
- * The checkpoint to publish. The first one of a log starts at its oldest due proof, because everything before was published in another way.
- * Undefined if an earlier checkpoint covers all due proofs and the log hasn't grown since.
- */
-async function findSource(
-  { anchoring: { anchors } }: { anchoring: AnchorDeps },
-  { log, hasMore, head }: { log: DueLog; hasMore: boolean; head: Head },
-) {
-  const from = head.size === 0 ? Math.min(...log.proofs.map(({ index }) => index)) : head.size
-  const found = await anchors.findAnchorSource({ log, hasMore, from, upTo: from + MAX_ANCHOR_ENTRIES })
-  return found && { ...found, from }
-}
-
 /**
  * The contract accepts only one history, so a head of another log would reject all our checkpoints permanently. Only a publisher with our key
  * or a lying node can have a head beyond our log.
  */
 async function assertSameLog(
-  { anchoring: { anchors } }: { anchoring: AnchorDeps },
-  { log, head }: { log: DueLog; head: Head },
+  anchors: AnchorStore,
+  { log, head }: { log: DueLog; head: { size: number; root: string } },
 ): Promise<void> {
-  if (head.size === 0) return
   const root = await anchors.computeRoot({ id: log.id, hash: log.hash, size: head.size })
   if (root !== undefined && equalBytes(root, fromHex(head.root))) return
   const details = `${log.origin} has the root ${root && toHex(root)} at size ${head.size}, the chain ${head.root}`

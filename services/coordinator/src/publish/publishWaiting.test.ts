@@ -112,7 +112,7 @@ describe('proofs that cannot be published now', () => {
     }
     expect(await scene.publications()).toMatchObject([{ proofs: 1, transactions: [{ isSent: false }] }])
     scene.node.setBalance(publisher, 10n ** 18n)
-    expect(await scene.publish()).toEqual({ published: 3 })
+    await scene.publish()
     expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([0, 1])
     await scene.finish({ complete: 4 })
   })

@@ -23,7 +23,7 @@ export const createOutages = (): Outages => ({ failingSince: undefined, refusing
 
 const DAY_MS = 86_400_000
 
-/** Stores a transaction for these proofs and sends it. Returns their number, or 0 if another worker was first. */
+/** Stores a transaction for these proofs and sends it. Returns false if another worker was first. */
 export async function claimAndSend(
   deps: SendDeps,
   parameters: {
@@ -32,7 +32,7 @@ export async function claimAndSend(
     gas: bigint
     anchor?: { published: PublishedAnchor; head: number }
   },
-): Promise<number> {
+): Promise<boolean> {
   const { store, chain, clock, log, outages } = deps
   const { group, call, gas, anchor } = parameters
   const { chainId, account } = chain
@@ -63,10 +63,10 @@ export async function claimAndSend(
     now: clock.now(),
   })
   // Another worker has claimed the nonce or some of the proofs. The others are still due.
-  if (!isClaimed) return 0
+  if (!isClaimed) return false
   outages.failingSince = undefined
   throwIfUnpaid(await sendStored({ store, chain, clock, log }, transaction))
-  return group.length
+  return true
 }
 
 /** Throws `gas_budget_spent` if so much gas would exceed the limit of 24 hours. */

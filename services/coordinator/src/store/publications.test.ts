@@ -186,7 +186,7 @@ describe('publications', () => {
     await claim([], { nonce: 30, account: `0x${'b2'.repeat(20)}` })
     expect(await next()).toBe(8)
     const [first] = await store.findOpen(CHAIN)
-    await store.lose({ id: first?.id ?? 0 })
+    await store.release({ id: first?.id ?? 0, status: 'lost' })
     expect(await next()).toBe(8)
   })
 
@@ -196,7 +196,7 @@ describe('publications', () => {
     const [first, second] = await store.findOpen(CHAIN)
     expect((await store.findOpen(CHAIN)).map(({ nonce }) => nonce)).toEqual([0, 1, 2])
     await store.confirm({ id: first?.id ?? 0, txHash: HASH, blockNumber: 4 })
-    await store.lose({ id: second?.id ?? 0 })
+    await store.release({ id: second?.id ?? 0, status: 'lost' })
     expect(await store.findOpen(CHAIN)).toMatchObject([
       { nonce: 0, status: 'confirmed', mined: { txHash: HASH, blockNumber: 4 } },
       { nonce: 2, status: 'pending', mined: undefined },
@@ -219,7 +219,7 @@ describe('publications', () => {
     const publications = await store.findOpen(CHAIN)
     const idOf = (of: PublicationTransaction | undefined) =>
       publications.find((item) => item.transactions[0]?.hash === of?.hash)?.id ?? 0
-    await store.lose({ id: idOf(lost) })
+    await store.release({ id: idOf(lost), status: 'lost' })
     const dearer = createTransaction({ maxFeePerGas: 10n ** 21n, kind: 'cancel' })
     for (const id of [idOf(first), idOf(sent)]) {
       const transaction = id === idOf(first) ? dearer : createTransaction()
@@ -263,7 +263,7 @@ describe('publications', () => {
       { ...dear, createdAt: NOW, sentAt: NOW + 5 },
       { ...dearer, createdAt: NOW, sentAt: undefined },
     ])
-    await store.lose({ id })
+    await store.release({ id, status: 'lost' })
     expect(await add(createTransaction())).toBe(false)
   })
 
@@ -315,7 +315,11 @@ describe('publications', () => {
     const due = await store.findDue()
     expect([due.length, new Set(due.map(({ publishLimit }) => publishLimit))]).toEqual([size, new Set([limit])])
     expect(await countJobs(PUBLISH_QUEUE)).toBe(1)
-    expect([await store.revert(at), await store.confirm(at), await store.lose({ id })]).toEqual([false, false, false])
+    expect([await store.revert(at), await store.confirm(at), await store.release({ id, status: 'lost' })]).toEqual([
+      false,
+      false,
+      false,
+    ])
   })
 
   test('a single reverted proof fails with the reason', async () => {
@@ -331,7 +335,11 @@ describe('publications', () => {
     const { id } = await claimOne(slugs)
     const at = { id, txHash: HASH, blockNumber: 4 }
     expect(await store.fail({ ...at, status: 'cancelled', failure: 'publish_cancelled' })).toBe(true)
-    expect([await store.confirm(at), await store.revert(at), await store.lose({ id })]).toEqual([false, false, false])
+    expect([await store.confirm(at), await store.revert(at), await store.release({ id, status: 'lost' })]).toEqual([
+      false,
+      false,
+      false,
+    ])
     expect([await statusOf(slugs[0]), await statusOf(slugs[1])]).toEqual(['onchain_failed', 'onchain_failed'])
     expect(await countRows('proofs', `failure = 'publish_cancelled'`)).toBe(2)
   })
@@ -339,7 +347,10 @@ describe('publications', () => {
   test('lost: proofs are due again with a job', async () => {
     const slugs = await addProofs(4)
     const { id } = await claimOne(slugs)
-    expect([await store.lose({ id }), await store.lose({ id })]).toEqual([true, false])
+    expect([await store.release({ id, status: 'lost' }), await store.release({ id, status: 'lost' })]).toEqual([
+      true,
+      false,
+    ])
     expect((await store.findDue()).map(({ publishLimit }) => publishLimit)).toEqual([200, 200, 200, 200])
     expect(await countJobs(PUBLISH_QUEUE)).toBe(1)
     expect(await claim(slugs, { nonce: 1 })).toBe(true)
@@ -352,7 +363,7 @@ describe('publications', () => {
     const outcomes = await Promise.all([
       store.confirm(at),
       store.revert(at),
-      store.lose({ id }),
+      store.release({ id, status: 'lost' }),
       store.fail({ ...at, status: 'cancelled', failure: 'publish_cancelled' }),
       store.confirm(at),
     ])

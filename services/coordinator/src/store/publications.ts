@@ -77,7 +77,7 @@ export function createPublicationStore(deps: Deps) {
   return {
     ...bind(deps.db, { findDue, findNextNonce, sumGas, failDue, failOverdue, findOpen, findUnsent, findProofs }),
     ...bind(deps.db, { addTransaction, markSent, confirm, move, finish, fail }),
-    ...bind(deps, { claim, revert, lose }),
+    ...bind(deps, { claim, revert, release }),
   }
 }
 
@@ -387,21 +387,17 @@ function finish(db: Kysely<Tables>, { id }: { id: number }): Promise<boolean> {
 
 /**
  * pending → reverted. Several proofs become due again, in halves; a single one → `onchain_failed`. `isRefused`: the account may not publish,
- * which isn't the proof's fault, so a single proof becomes due again too. `isWhole`: no proof is at fault, so all become due again together.
+ * which isn't the proof's fault, so a single proof becomes due again too.
  */
-function revert(
-  { db, jobs }: Deps,
-  { id, isRefused = false, isWhole = false, ...mined }: Mined & { isRefused?: boolean; isWhole?: boolean },
-) {
+function revert({ db, jobs }: Deps, { id, isRefused = false, ...mined }: Mined & { isRefused?: boolean }) {
   return changeStatus(db, { id, from: 'pending', to: 'reverted', ...mined }, async (transaction) => {
-    if (isWhole) return release({ transaction, jobs }, { id })
     const { count } = await transaction
       .selectFrom('proofs')
       .where('publication_id', '=', id)
       .select(({ fn }) => fn.countAll<string>().as('count'))
       .executeTakeFirstOrThrow()
     const size = Number(count)
-    if (size > 1 || isRefused) return release({ transaction, jobs }, { id, publishLimit: Math.ceil(size / 2) })
+    if (size > 1 || isRefused) return makeDue({ transaction, jobs }, { id, publishLimit: Math.ceil(size / 2) })
     await updateProofs(transaction, id, { status: 'onchain_failed', failure: 'publish_reverted' })
   })
 }
@@ -416,9 +412,17 @@ function fail(
   )
 }
 
-/** pending → lost: another sender used the nonce, finally. The proofs become due again. */
-function lose({ db, jobs }: Deps, { id }: { id: number }): Promise<boolean> {
-  return changeStatus(db, { id, from: 'pending', to: 'lost' }, (transaction) => release({ transaction, jobs }, { id }))
+/**
+ * pending → lost: another sender used the nonce, finally. Or pending → reverted or cancelled, for a checkpoint. No proof is at fault, so all
+ * become due again together.
+ */
+function release(
+  { db, jobs }: Deps,
+  { id, status, ...mined }: { id: number; status: 'lost' | 'reverted' | 'cancelled' } & Partial<MinedAt>,
+): Promise<boolean> {
+  return changeStatus(db, { id, from: 'pending', to: status, ...mined }, (transaction) =>
+    makeDue({ transaction, jobs }, { id }),
+  )
 }
 
 type Settling = {
@@ -467,7 +471,7 @@ async function updateProofs(transaction: Transaction<Tables>, id: number, change
 }
 
 /** Makes the proofs due again, with a job that publishes them. */
-async function release(
+async function makeDue(
   { transaction, jobs }: { transaction: Transaction<Tables>; jobs: Jobs },
   { id, publishLimit }: { id: number; publishLimit?: number },
 ): Promise<void> {
