@@ -4,8 +4,15 @@ import { checkpointTopic, toCanonicalJson, toSizeTopic } from '@countersign/prot
 import type { Anchors, ChainLog, Verdict } from '@countersign/receipt'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
+import {
+  type Anchored,
+  createCheckpointEvent,
+  goldenIndex,
+  LOG_ID,
+  LOG_WITNESS,
+  signCheckpoint,
+} from '../test/anchored.ts'
 import { createEvent } from '../test/checkReceipt.ts'
-import { type Anchored, createCheckpointEvent, goldenIndex, LOG_ID, LOG_WITNESS, signCheckpoint } from './anchored.ts'
 import type { Case, CaseEvent } from './createCaseFiles.ts'
 import { GOLDEN_SIGNED_AT } from './createSpecFiles.ts'
 

@@ -13,7 +13,7 @@ import {
   OWNER,
   type PublishedAnchor,
   signCheckpoint,
-} from './anchored.ts'
+} from '../test/anchored.ts'
 import { createAnchorCases, toCaseEvent } from './createAnchorCases.ts'
 import { GOLDEN_SIGNED_AT } from './createSpecFiles.ts'
 

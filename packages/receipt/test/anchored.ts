@@ -38,7 +38,7 @@ import {
   type SimulatedLogOptions,
 } from '@countersign/receipt/simulator'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { goldenLog } from './tamperedLog.ts'
+import { goldenLog } from '../spec/tamperedLog.ts'
 
 /* A log with three checkpoints on a chain, and a receipt in it (anchor-v1.md). */
 
