@@ -43,7 +43,7 @@ type AnchorRun = {
  * Publishes a checkpoint for each log with due proofs. Waits until the oldest of them is old enough or there are as many as fit. A log has at
  * most one checkpoint that isn't in a block.
  *
- * A failure of one log doesn't stop the others, also if a part of it can't be read. A failure of the database stops all.
+ * A failure of one log doesn't stop the others, even if a part of that log can't be read. A failure of the database stops all logs.
  */
 export async function publishAnchors(
   deps: SendDeps & { anchoring: AnchorDeps },
@@ -103,9 +103,10 @@ async function publishAnchor(
   const id = toLogId(owner, fromHex(hash))
   const head = await chain.readLog({ contract, id })
   if (head.publisher !== chain.account) {
-    throw new ChainError('log_not_registered', {
-      details: `the publisher of ${log.origin} (${id}) is ${head.publisher}`,
-    })
+    const found = /^0x0+$/.test(head.publisher)
+      ? `not registered at ${contract} by ${owner}`
+      : `the publisher is ${head.publisher}, not ${chain.account}`
+    throw new ChainError('log_not_registered', { details: `${log.origin} (${id}): ${found}` })
   }
   // Also if this node is behind another one that knew a newer checkpoint.
   const newest = await anchors.findNewestAnchor({ chainId: chain.chainId, contract, logId: log.id, id })
@@ -160,6 +161,7 @@ async function assertSameLog(
 ): Promise<void> {
   const root = await anchors.computeRoot({ id: log.id, hash: log.hash, size: head.size })
   if (root !== undefined && equalBytes(root, fromHex(head.root))) return
-  const details = `${log.origin} has the root ${root && toHex(root)} at size ${head.size}, the chain ${head.root}`
+  const own = root === undefined ? 'fewer entries' : `the root 0x${toHex(root)}`
+  const details = `at size ${head.size} of ${log.origin}, the chain has the root ${head.root}, the database ${own}`
   throw new ChainError('anchor_conflict', { details })
 }
