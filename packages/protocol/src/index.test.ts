@@ -121,7 +121,6 @@ test('exports', () => {
       "logList",
       "logRequest",
       "logResponse",
-      "logWitnessAbi",
       "loggedItemsResponse",
       "loginProvider",
       "loginProviders",

@@ -31,7 +31,6 @@ export {
 export {
   type CheckpointEvent,
   checkpointTopic,
-  logWitnessAbi,
   parseCheckpointEvent,
   toLogId,
   toSizeTopic,

@@ -5,52 +5,6 @@ import { isNatural } from './fields.ts'
 import { fromPrefixedHex, type Hex, toPrefixedHex } from './hex.ts'
 import { isPrefixedHex } from './isPrefixedHex.ts'
 
-const bytes32 = (name: string, indexed?: boolean) =>
-  ({ name, type: 'bytes32', internalType: 'bytes32', ...(indexed === undefined ? {} : { indexed }) }) as const
-const uint64 = (name: string) => ({ name, type: 'uint64', internalType: 'uint64' }) as const
-
-/** The part of `LogWitness` that publishers and readers use, as a JSON ABI. */
-export const logWitnessAbi = [
-  {
-    type: 'event',
-    name: 'Checkpoint',
-    anonymous: false,
-    inputs: [
-      { name: 'id', type: 'bytes32', indexed: true, internalType: 'bytes32' },
-      { name: 'size', type: 'uint64', indexed: true, internalType: 'uint64' },
-      { name: 'root', type: 'bytes32', indexed: false, internalType: 'bytes32' },
-      { name: 'blockHash', type: 'bytes32', indexed: false, internalType: 'bytes32' },
-    ],
-  },
-  {
-    type: 'function',
-    name: 'advance',
-    stateMutability: 'nonpayable',
-    inputs: [
-      bytes32('id'),
-      uint64('newSize'),
-      bytes32('newRoot'),
-      bytes32('blockHash'),
-      { name: 'consistency', type: 'bytes32[]', internalType: 'bytes32[]' },
-    ],
-    outputs: [],
-  },
-  {
-    type: 'function',
-    name: 'head',
-    stateMutability: 'view',
-    inputs: [bytes32('id')],
-    outputs: [uint64('size'), bytes32('root')],
-  },
-  {
-    type: 'function',
-    name: 'publisher',
-    stateMutability: 'view',
-    inputs: [bytes32('id')],
-    outputs: [{ name: '', type: 'address', internalType: 'address' }],
-  },
-] as const
-
 /** keccak256("Checkpoint(bytes32,uint64,bytes32,bytes32)"), the first topic of the event. */
 export const checkpointTopic = '0xdf4adea15356e7ce918ce3cf0ce4c3d2e7619aadca21cda46bc397c00b54b92a'
 

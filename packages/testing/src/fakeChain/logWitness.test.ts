@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { computeTreeRoot, createConsistencyProof, createLeafReader } from '@countersign/log'
-import { checkpointTopic, type Hex, logWitnessAbi, parseCheckpointEvent, toSizeTopic } from '@countersign/protocol'
+import { checkpointTopic, type Hex, parseCheckpointEvent, toSizeTopic } from '@countersign/protocol'
 import { createPublicClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { bytesToHex, encodeErrorResult, encodeFunctionData, parseAbi } from 'viem/utils'
 import { expect, onTestFinished, test } from 'vitest'
+import { logWitnessAbi } from './logWitness.ts'
 import { type StartFakeChainParameters, startFakeChain } from './startFakeChain.ts'
 
 // Hardhat's first two accounts, whose keys are public.
@@ -12,13 +13,8 @@ const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7b
 const otherKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 const publisher: Hex = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 const other: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
-const errorsAbi = parseAbi([
-  'error NotPublisher(address caller)',
-  'error InvalidSize(uint64 head)',
-  'error Inconsistent()',
-])
-const invalidSize = (head: bigint) => encodeErrorResult({ abi: errorsAbi, errorName: 'InvalidSize', args: [head] })
-const inconsistent = encodeErrorResult({ abi: errorsAbi, errorName: 'Inconsistent' })
+const invalidSize = (head: bigint) => encodeErrorResult({ abi: logWitnessAbi, errorName: 'InvalidSize', args: [head] })
+const inconsistent = encodeErrorResult({ abi: logWitnessAbi, errorName: 'Inconsistent' })
 
 const toBytes32 = (byte: number): Hex => `0x${byte.toString(16).padStart(64, '0')}`
 const id = toBytes32(1)
@@ -126,7 +122,7 @@ test('returns the publisher, and reverts for other accounts and unregistered log
     client.readContract({ address: chain.logWitness, abi: logWitnessAbi, functionName: 'publisher', args: [log] })
   const notPublisher = (from: Hex) => ({
     code: 3,
-    data: encodeErrorResult({ abi: errorsAbi, errorName: 'NotPublisher', args: [from] }),
+    data: encodeErrorResult({ abi: logWitnessAbi, errorName: 'NotPublisher', args: [from] }),
   })
   expect((await readPublisher(id)).toLowerCase()).toBe(other)
   expect(await readPublisher(block)).toBe('0x0000000000000000000000000000000000000000')

@@ -1,5 +1,5 @@
 import { assertConsistency, LogError } from '@countersign/log'
-import { type CheckpointEvent, checkpointTopic, type Hex, logWitnessAbi, toSizeTopic } from '@countersign/protocol'
+import { type CheckpointEvent, checkpointTopic, type Hex, toSizeTopic } from '@countersign/protocol'
 import { zeroAddress, zeroHash } from 'viem'
 import { concatHex, decodeFunctionData, encodeAbiParameters, encodeErrorResult, hexToBytes, parseAbi } from 'viem/utils'
 import type { FakeContract, Log } from './contract.ts'
@@ -7,7 +7,11 @@ import { lower } from './transaction.ts'
 
 export const LOG_WITNESS: Hex = '0xe7f1725e7734ce288f8367e1bb143e90bb3f0512'
 
-const errorsAbi = parseAbi([
+export const logWitnessAbi = parseAbi([
+  'function advance(bytes32 id, uint64 newSize, bytes32 newRoot, bytes32 blockHash, bytes32[] consistency)',
+  'function head(bytes32 id) view returns (uint64 size, bytes32 root)',
+  'function publisher(bytes32 id) view returns (address)',
+
   'error NotPublisher(address caller)',
   'error InvalidSize(uint64 head)',
   'error Inconsistent()',
@@ -32,16 +36,18 @@ export function createLogWitness() {
       case 'advance': {
         const [, newSize, root, block, consistency] = call.args
         if (from !== publisherOf(id)) {
-          return { revert: encodeErrorResult({ abi: errorsAbi, errorName: 'NotPublisher', args: [from] }) }
+          return { revert: encodeErrorResult({ abi: logWitnessAbi, errorName: 'NotPublisher', args: [from] }) }
         }
         const size = Number(newSize)
         const oldSize = head?.size ?? 0
         if (size === 0 || size < oldSize) {
-          return { revert: encodeErrorResult({ abi: errorsAbi, errorName: 'InvalidSize', args: [BigInt(oldSize)] }) }
+          return {
+            revert: encodeErrorResult({ abi: logWitnessAbi, errorName: 'InvalidSize', args: [BigInt(oldSize)] }),
+          }
         }
         const checkpoint = { id, size, root, block }
         if (!isConsistent(head, checkpoint, consistency)) {
-          return { revert: encodeErrorResult({ abi: errorsAbi, errorName: 'Inconsistent' }) }
+          return { revert: encodeErrorResult({ abi: logWitnessAbi, errorName: 'Inconsistent' }) }
         }
         return { gas: ADVANCE_GAS, logs: size === oldSize ? [] : [toLog(checkpoint)] }
       }

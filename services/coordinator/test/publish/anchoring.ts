@@ -1,18 +1,11 @@
 import { assertInclusion, parseNote } from '@countersign/log'
-import {
-  fromHex,
-  fromPrefixedHex,
-  type Hex,
-  hashTreeLeaf,
-  logWitnessAbi,
-  type ProofStatus,
-  toHex,
-} from '@countersign/protocol'
+import { fromHex, fromPrefixedHex, type Hex, hashTreeLeaf, type ProofStatus, toHex } from '@countersign/protocol'
 import { parseAnchorBlock, readAnchor, toCid } from '@countersign/receipt'
 import type { StartFakeChainParameters } from '@countersign/testing'
 import { sql } from 'kysely'
 import { decodeFunctionData, parseTransaction } from 'viem/utils'
 import { expect } from 'vitest'
+import { logWitnessAbi } from '../../src/publish/chain/contract.ts'
 import type { Chain, CreateViemChainParameters } from '../../src/publish/chain/viemChain.ts'
 import { PinError } from '../../src/publish/ipfs/pinError.ts'
 import type { Pinner } from '../../src/publish/ipfs/pinner.ts'

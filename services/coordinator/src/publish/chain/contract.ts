@@ -1,10 +1,4 @@
-import {
-  type AttestationPublished,
-  type Hex,
-  logWitnessAbi,
-  serviceAttestationsAbi,
-  toPrefixedHex,
-} from '@countersign/protocol'
+import { type AttestationPublished, type Hex, serviceAttestationsAbi, toPrefixedHex } from '@countersign/protocol'
 import { encodeFunctionData, parseAbi } from 'viem/utils'
 
 /** The publisher's part of ServiceAttestations, with all errors of both contracts. */
@@ -24,6 +18,13 @@ export const publisherAbi = parseAbi([
   'error AlreadyRegistered(bytes32 id)',
   'error InvalidSize(uint64 head)',
   'error Inconsistent()',
+])
+
+/** The publisher's part of LogWitness. */
+export const logWitnessAbi = parseAbi([
+  'function advance(bytes32 id, uint64 newSize, bytes32 newRoot, bytes32 blockHash, bytes32[] consistency)',
+  'function head(bytes32 id) view returns (uint64 size, bytes32 root)',
+  'function publisher(bytes32 id) view returns (address)',
 ])
 
 /** Encodes the calldata for proofs in order: `publish` for one, `publishBatch` for more. */

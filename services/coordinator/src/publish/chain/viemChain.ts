@@ -6,7 +6,6 @@ import {
   type Hex,
   isBodyTooLarge,
   isPlainObject,
-  logWitnessAbi,
   readBounded,
   toSizeTopic,
 } from '@countersign/protocol'
@@ -29,7 +28,7 @@ import {
   published,
 } from './answers.ts'
 import { ChainError } from './chainError.ts'
-import { publisherAbi } from './contract.ts'
+import { logWitnessAbi, publisherAbi } from './contract.ts'
 import { classifyNodeError, describeRevert, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
 
 /** EIP-1559, in wei. */
