@@ -118,17 +118,16 @@ function compareStatus(proof: ProofPayload, found: ClaimEvidence | undefined): C
   }
   if (status !== 'complete') {
     const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
-    const place = readPlace(found)
-    if (event === undefined && place !== undefined && status === 'pending_onchain') {
-      const where = `block ${place.blockNumber} has a checkpoint of a tree with this entry`
-      return claim('open', `The service is behind the chain: ${where}.`)
-    }
-    // A checkpoint may cover a receipt that no anchor lists yet.
-    if (event === undefined) return claim('open', 'Only the service knows its progress.')
-    const where = `block ${event.blockNumber} of ${event.blockTime.toISOString()} points to this receipt`
-    return status === 'pending_onchain'
-      ? claim('open', `The service is behind the chain: ${where}.`)
-      : claim('false', `The chain has the event: ${where}.`)
+    const where = event
+      ? `block ${event.blockNumber} of ${event.blockTime.toISOString()} points to this receipt`
+      : `block ${readPlace(found)?.blockNumber} has a checkpoint of a tree with this entry`
+    if (event && status !== 'pending_onchain') return claim('false', `The chain has the event: ${where}.`)
+    // With another status, no anchor may list the receipt that a checkpoint covers.
+    const isBehind = status === 'pending_onchain' && (event ?? readPlace(found)) !== undefined
+    return claim(
+      'open',
+      isBehind ? `The service is behind the chain: ${where}.` : 'Only the service knows its progress.',
+    )
   }
   const due = `A complete proof has ${proof.anchor === undefined ? 'an event' : 'a checkpoint'} on the chain`
   if (onchainTxHash === null || onchainBlockNumber === null)

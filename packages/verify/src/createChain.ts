@@ -17,7 +17,6 @@ import {
   isCounted,
   readEntry,
   type StatedAnchor,
-  toMissing,
 } from './findAnchors.ts'
 import { emptyManifest, type Manifest, type ManifestLogContract } from './parseManifest.ts'
 import { parseLog, type RawLog, type TimedLog, withBlockTime } from './readLogs.ts'
@@ -146,7 +145,8 @@ export function createChain(
           ? await anchors?.findStated(stated, findBlock)
           : await anchors?.findCovering(receipt, findBlock)
         checkpoints = found?.log !== undefined && found.isFinal ? [found.log] : []
-        return found ?? (stated && toMissing(stated))
+        const missing = { log: undefined, isFinal: true, problems: [] }
+        return found ?? (stated && { given: { ...stated, block: undefined }, ...missing })
       } catch (error) {
         if (!(error instanceof VerifierError)) throw error
         fault = error

@@ -115,6 +115,25 @@ describe('a receipt in an anchor is accepted', () => {
     },
   )
 
+  test.each(['withheld', 'invalid', 'of another log'])(
+    'if the first anchor that covers it is %s, and the next one lists it with its path',
+    async (fault) => {
+      const { path } = toProofAnchor(stack.log, first, anchor, 9)
+      const change = (receipt: AnchoredReceipt) => ({ ...receipt, path })
+      const rogue = createFakeAnchor(stack.log, [], { size: 3 })
+      const bytes = editBlock(
+        rogue.block,
+        fault === 'invalid' ? '"from":0' : 'enclave-a',
+        fault === 'invalid' ? '"from":1' : 'enclave-b',
+      )
+      publish(fault === 'withheld' ? rogue : { ...rogue, block: { cid: toCid(bytes), bytes } })
+      if (fault === 'withheld') stack.network.blocks.delete(rogue.block.cid)
+      publish(createFakeAnchor(stack.log, [first], { from: 3, change }))
+      const { anchor: found, conclusion } = await verify()
+      expect([conclusion, found?.given.size]).toEqual(['accepted', 5])
+    },
+  )
+
   test('by one of two manifests', async () => {
     publish()
     const manifests = [withLogs({ id: logId, upTo: 1 }, { id: otherId }), manifest]

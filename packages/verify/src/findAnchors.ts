@@ -57,8 +57,8 @@ const UNSETTLED_BLOCKS = 64
 /** Enclave and chain have different clocks. */
 const CLOCK_TOLERANCE_MS = 600_000
 const DAY_MS = 86_400_000
-/** Almost three days of anchors, at one each 12 s. */
-const MAX_SEARCHED = 20_000
+/** If an anchor is withheld or invalid, the next one may list the receipt with its path. */
+const MAX_TRIES = 3
 
 /** Reads checkpoints of the listed logs, and the anchors that they refer to: `anchor-v1.md`. At least one contract. Stops if `isOver`. */
 export function createAnchorFinder(
@@ -146,7 +146,7 @@ export function createAnchorFinder(
     async findReceipt(txHash: string, findBlock: FindBlock): Promise<AnchoredReceipt> {
       let [searched, unread] = [0, 0]
       for await (const checkpoint of listAround(txHash)) {
-        if (searched === MAX_SEARCHED || isOver()) break
+        if (isOver()) break
         searched += 1
         const { anchor } = await openAnchor(checkpoint, { findBlock, isOver })
         if (anchor === undefined) unread += 1
@@ -164,36 +164,35 @@ export function createAnchorFinder(
       const { origin, index } = readEntry(receipt) ?? {}
       if (origin === undefined || index === undefined) return undefined
       const fromBlock = await findBlockAt(Date.parse(nameSignature(receipt).signedAt) - CLOCK_TOLERANCE_MS)
-      const seen = new Set<string>()
+      const tries = new Map<string, number>()
       let other: FoundAnchor | undefined
       for await (const some of list({ fromBlock, toBlock: await getNumber('latest') })) {
         for (const checkpoint of some) {
           const key = `${checkpoint.contract} ${checkpoint.id}`
-          if (checkpoint.size <= index || seen.has(key)) continue
+          const tried = tries.get(key) ?? 0
+          if (checkpoint.size <= index || tried === MAX_TRIES) continue
           const { block, anchor, fault, isWithheld } = await openAnchor(checkpoint, { findBlock, isOver })
           // Not all may have been fetched.
           assertInTime()
           const named =
             block && readOrUndefined(() => parseCheckpoint(parseNote(parseAnchorBlock(block).checkpoint).text))
-          if (named !== undefined && named.origin !== origin) {
-            seen.add(key)
-            continue
-          }
-          const path = anchor && toPath(anchor, index)
+          const isOfLog = named === undefined || named.origin === origin
+          const path = isOfLog && anchor ? toPath(anchor, index) : undefined
           if (path !== undefined) return toFound(checkpoint, { path, block }, [])
           // The first anchor of a log may start after the entry. A later one then has its path.
-          if (anchor !== undefined && anchor.from > index) continue
-          seen.add(key)
+          if (isOfLog && anchor !== undefined && tried === 0) continue
+          tries.set(key, tried + 1)
           // An invalid one fails, and a withheld one is a skip.
-          other ??= await toFound(checkpoint, { path: [], block: isWithheld ? undefined : block }, [fault])
+          if (isOfLog && anchor === undefined)
+            other ??= await toFound(checkpoint, { path: [], block: isWithheld ? undefined : block }, [fault])
         }
-        if (seen.size >= ids.length) break
+        if ([...tries.values()].filter((tried) => tried === MAX_TRIES).length >= ids.length) break
       }
       return other
     },
 
-    /** The checkpoint that a service names, with its path. */
-    async findStated(stated: StatedAnchor, findBlock: FindBlock): Promise<FoundAnchor> {
+    /** The checkpoint that a service names, with its path. Undefined if the chain doesn't have it. */
+    async findStated(stated: StatedAnchor, findBlock: FindBlock): Promise<FoundAnchor | undefined> {
       const { contract, id, size, path } = stated
       for await (const some of list({ toBlock: await getNumber('latest'), size })) {
         const own = some.find((one) => one.size === size && one.id === id && one.contract === contract)
@@ -201,14 +200,9 @@ export function createAnchorFinder(
         const { bytes: block, problems } = await findBlock(fromCidHash(fromPrefixedHex(own.block)))
         return toFound(own, { path, block }, [...problems])
       }
-      return toMissing(stated)
+      return undefined
     },
   }
-}
-
-/** For a checkpoint that the chain doesn't have, or that no manifest lists. */
-export function toMissing(stated: StatedAnchor): FoundAnchor {
-  return { given: { ...stated, block: undefined }, log: undefined, isFinal: true, problems: [] }
 }
 
 /** Fetches the block of an anchor and all its parts. What isn't fetched when the time is over is withheld. */
