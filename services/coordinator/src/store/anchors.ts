@@ -51,8 +51,7 @@ export type AnchorSource = {
 /** A log in one contract. */
 type LogInContract = { chainId: number; contract: Hex; logId: number; id: Hex }
 
-type Deps = { db: Kysely<Tables>; fetchNodes: FetchNodes }
-type Limited = { db: Kysely<Tables>; maxAnchored: number }
+type Deps = { db: Kysely<Tables>; fetchNodes: FetchNodes; maxAnchored: number }
 
 /** The most proofs in one anchor. The next one is sent as soon as so many wait. */
 const MAX_ANCHORED = 10_000
@@ -63,19 +62,15 @@ const PATHS_OF_READ = 200
 
 /** Reads for anchors. */
 export function createAnchorStore({ db }: { db: Kysely<Tables> }, { maxAnchored = MAX_ANCHORED } = {}) {
-  const deps = { db, fetchNodes: createNodeReader(db) }
-  return {
-    maxAnchored,
-    ...bind({ db, maxAnchored }, { countDue, findDueLogs }),
-    ...bind(db, { findNewestAnchor }),
-    ...bind(deps, { findAnchorSource, computeRoot, proveConsistency, proveInclusions }),
-  }
+  const deps = { db, fetchNodes: createNodeReader(db), maxAnchored }
+  const queries = { countDue, findDueLogs, findNewestAnchor, findAnchorSource, computeRoot }
+  return { maxAnchored, ...bind(deps, { ...queries, proveConsistency, proveInclusions }) }
 }
 
 export type AnchorStore = ReturnType<typeof createAnchorStore>
 
 /** Counts due proofs, up to the number for one anchor. `since` is when the first was pinned. */
-async function countDue({ db, maxAnchored }: Limited): Promise<{ count: number; since: number | undefined }> {
+async function countDue({ db, maxAnchored }: Deps): Promise<{ count: number; since: number | undefined }> {
   const { rows } = await sql<{ count: string; since: Date | null }>`
     select count(*), min(pinned_at) as since from (
       select pinned_at from proofs where status = 'pending_onchain' and publication_id is null
@@ -99,7 +94,7 @@ type DueRow = Parameters<typeof toPublished>[0] & {
  * proofs that are left out are then mostly after those that a checkpoint lists. Sorts first, and reads the other tables up to the limit only.
  */
 async function findDueLogs(
-  { db, maxAnchored }: Limited,
+  { db, maxAnchored }: Deps,
   { except = [] }: { except?: readonly number[] } = {},
 ): Promise<DueLog[]> {
   const { rows } = await sql<DueRow>`
@@ -129,7 +124,10 @@ async function findDueLogs(
 }
 
 /** The size of the newest anchor of a log that is on the chain or may get there. */
-async function findNewestAnchor(db: Kysely<Tables>, { chainId, contract, logId, id }: LogInContract): Promise<number> {
+async function findNewestAnchor(
+  { db }: Pick<Deps, 'db'>,
+  { chainId, contract, logId, id }: LogInContract,
+): Promise<number> {
   const { rows } = await sql<{ size: string }>`
     select a.size from anchors as a join publications as p on p.id = a.publication_id
     where a.log_id = ${logId}::integer and a.id = ${toBytes(id)}::bytea and p.status in ('pending', 'confirmed', 'final')
@@ -218,7 +216,7 @@ export async function insertAnchor(
   const { publicationId, chainId, contract, anchor, head } = parameters
   const { logId, id, size, block } = anchor
   await sql`select pg_advisory_xact_lock(${ANCHOR_LOCK}::integer, ${logId}::integer)`.execute(db)
-  if ((await findNewestAnchor(db, { chainId, contract, logId, id })) > head) return false
+  if ((await findNewestAnchor({ db }, { chainId, contract, logId, id })) > head) return false
   await sql`insert into anchors (publication_id, log_id, id, size, block)
     values (${publicationId}::bigint, ${logId}::integer, ${toBytes(id)}, ${size}::bigint, ${toBytes(block)})`.execute(
     db,
