@@ -2,7 +2,6 @@ import { assertInclusion, parseNote } from '@countersign/log'
 import { equalBytes, fromHex, fromPrefixedHex, type Hex, hashTreeLeaf } from '@countersign/protocol'
 import { type AnchoredReceipt, parseAnchorBlock, readAnchor } from '@countersign/receipt'
 import type { FakeChain, FakeChainCheckpoint } from '@countersign/testing'
-import { sql } from 'kysely'
 import { decodeFunctionData, parseTransaction } from 'viem/utils'
 import { logWitnessAbi } from '../../services/coordinator/src/publish/chain/contract.ts'
 import type { Chain } from '../../services/coordinator/src/publish/chain/viemChain.ts'
@@ -76,13 +75,13 @@ export function createAnchorInvariants(parameters: {
   }
 
   async function readRows() {
-    const { rows: found } = await sql<LoggedRow>`
+    const found = (await subject.query(`
       select p.slug, s.log_index::int as index, l.origin,
         case when a.publication_id is not null then json_build_object(
           'id', '0x' || encode(a.id, 'hex'), 'size', a.size, 'block', '0x' || encode(a.block, 'hex')) end as anchor
       from proofs as p join signings as s on s.id = p.signing_id join verifications as v on v.id = s.verification_id
         left join log_notes as n on n.hash = v.log_note left join logs as l on l.id = n.log_id
-        left join anchors as a on a.publication_id = p.publication_id`.execute(subject.database.db)
+        left join anchors as a on a.publication_id = p.publication_id`)) as LoggedRow[]
     rows.clear()
     for (const row of found) rows.set(row.slug, row)
   }

@@ -17,7 +17,7 @@ import type { Case, CaseEvent } from './createCaseFiles.ts'
 import { GOLDEN_SIGNED_AT } from './createSpecFiles.ts'
 
 /** Changes to the member `anchor` of `golden-anchor/expected.json`. */
-export type AnchorChanges = {
+type AnchorChanges = {
   contract?: string
   id?: string
   size?: number

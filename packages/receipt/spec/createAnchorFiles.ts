@@ -20,7 +20,7 @@ import { GOLDEN_SIGNED_AT } from './createSpecFiles.ts'
 /* The test files of anchor-v1.md: vectors, a golden receipt, and cases. */
 
 /** Blocks that a reader must reject, as text. */
-export type RejectedAnchor = { name: string; reason: string; block: string; parts: string[] }
+type RejectedAnchor = { name: string; reason: string; block: string; parts: string[] }
 
 export type AnchorVectors = {
   ids: { owner: string; origin: string; originHash: string; id: string }[]

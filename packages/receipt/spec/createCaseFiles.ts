@@ -40,7 +40,7 @@ const events = ['compose-hash', 'app-id', 'key-provider'].map((name, index) => (
 const turinTcb = { fmc: 1, bootLoader: 2, tee: 3, snp: 4, microcode: 5 }
 
 /** New receipts. */
-export const caseReceipts = {
+const caseReceipts = {
   message: { signing: { kind: 'message' } },
   beacon: { isBeacon: true },
   /** Its secret is not dstack's, which needs events. */

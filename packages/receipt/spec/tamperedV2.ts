@@ -8,7 +8,7 @@ import {
 import { type GivenBlocks, type StepId, toCid } from '@countersign/receipt'
 import { flip, flipParity, type Tampering, tamper, toHighS, toOtherCid } from './tampered.ts'
 
-export type BlockName = 'attestation' | 'batch' | 'coordinator' | 'release'
+type BlockName = 'attestation' | 'batch' | 'coordinator' | 'release'
 
 /** The blocks of a golden receipt, parsed. */
 export type GoldenBlocks = {

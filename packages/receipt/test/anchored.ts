@@ -80,8 +80,8 @@ const otherEntries: readonly Uint8Array[] = [
 ]
 
 /** Options of the golden receipt. Its own proof is in the tree of size 11. */
-export const anchoredLog: SimulatedLogOptions = { ...goldenLog, entries: otherEntries }
-export const anchoredOptions: Partial<SimulatedAttestationOptions> = {
+const anchoredLog: SimulatedLogOptions = { ...goldenLog, entries: otherEntries }
+const anchoredOptions: Partial<SimulatedAttestationOptions> = {
   log: anchoredLog,
   // Not dstack's, which needs events.
   config: { rootSecret: `attested:sha256:${'ab'.repeat(32)}` },

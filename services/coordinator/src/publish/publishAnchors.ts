@@ -1,7 +1,6 @@
 import { parseCheckpoint, parseNote } from '@countersign/log'
-import { equalBytes, fromHex, toHex, toLogId, toPrefixedHex } from '@countersign/protocol'
-import { createAnchor, MAX_ANCHOR_ENTRIES } from '@countersign/receipt'
-import { sha256 } from '@noble/hashes/sha2.js'
+import { equalBytes, fromHex, type Hex, toHex, toLogId } from '@countersign/protocol'
+import { createAnchor, MAX_ANCHOR_ENTRIES, toCidHash } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
 import { isAhead } from '../isAhead.ts'
 import type { AnchorStore, DueLog } from '../store/anchors.ts'
@@ -126,7 +125,7 @@ async function publishAnchor(
     return { index, wallet, txHash, cid, ...(path && { path }) }
   })
   const { block, parts } = createAnchor({ checkpoint, frontier, entries, receipts })
-  const blockHash = toPrefixedHex(sha256(block.bytes))
+  const blockHash: Hex = `0x${toCidHash(block.cid)}`
   const consistency = head.size === 0 ? [] : await anchors.proveConsistency({ hash, oldSize: head.size, size })
   const { root } = parseCheckpoint(parseNote(checkpoint).text)
   const call = { to: contract, data: encodeAdvance({ id, size, root, block: blockHash, consistency }) }

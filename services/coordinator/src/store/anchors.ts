@@ -17,7 +17,7 @@ import type { Tables } from './tables.ts'
 import { toBytes, toPublished } from './values.ts'
 
 /** A pinned proof without a publication, whose signature has a log entry. */
-export type DueLogged = AttestationPublished & { slug: string; index: number }
+type DueLogged = AttestationPublished & { slug: string; index: number }
 
 /** A log with due proofs. */
 export type DueLog = {
