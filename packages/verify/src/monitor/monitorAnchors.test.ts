@@ -166,11 +166,15 @@ test('anchors are read in the next run if a run fails in between', async () => {
   expect(await monitor({}, { memory })).toMatchObject({ conclusion: 'complete', proven: 2 })
 })
 
-test('anchors are not read again in the next run', async () => {
+test('anchors are not read again in the next run, also after a node was behind', async () => {
   const anchor = publish(createFakeAnchor(stack.log, all))
   rest()
   const memory = createMonitorMemory()
-  for (let run = 0; run < 3; run++) expect(await monitor({}, { memory })).toMatchObject({ conclusion: 'complete' })
+  for (const unsettled of [0, 70, 0]) {
+    stack.node.unsettled = unsettled
+    await monitor({}, { memory })
+  }
+  expect(await monitor({}, { memory })).toMatchObject({ conclusion: 'complete', findings: [] })
   expect(countRequests(anchor)).toBe(1)
 })
 

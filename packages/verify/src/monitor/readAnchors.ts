@@ -44,7 +44,8 @@ export async function readAnchors(
   for await (const some of finder.list({ fromBlock: memory.nextBlock, toBlock })) listed.push(...some)
   // Until it is read, a checkpoint stays unread, even if this run fails.
   for (const checkpoint of listed) memory.unread.add(checkpoint)
-  memory.nextBlock = toBlock + 1
+  // A node may be behind the one of the last run.
+  memory.nextBlock = Math.max(memory.nextBlock, toBlock + 1)
   const faults: string[] = []
   await spendLogTime({ now, logTime }, async (isOver) => {
     const findBlock: FindBlock = (cid) => getIpfsBlock(deps, { cid, ...bounds })
