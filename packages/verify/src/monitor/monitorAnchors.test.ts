@@ -149,6 +149,36 @@ describe('a missing anchor', () => {
   })
 })
 
+describe('slow gateways', () => {
+  /** Each request for a withheld block takes a minute. */
+  function withhold(anchors: readonly FakeAnchor[]): () => Date {
+    for (const { block } of anchors) stack.network.blocks.delete(block.cid)
+    return () => new Date(now.getTime() + 60_000 * anchors.reduce((sum, anchor) => sum + countRequests(anchor), 0))
+  }
+
+  test('leave time to read the log', async () => {
+    const sizes = [1, 2, 3, 4]
+    const slow = withhold(sizes.map((size) => publish(createFakeAnchor(stack.log, [], { from: size - 1, size }))))
+    for (const one of all) stack.node.publish(one)
+    rest()
+    const report = await monitor({}, { now: slow, logTime: createLogTime(120_000) })
+    expect(kindsOf(report)).toContain('anchor-withheld')
+    expect(report.logs).toMatchObject([{ entries: 3 }])
+  })
+
+  test('are tried last in the next run', async () => {
+    const slow = withhold([publish(createFakeAnchor(stack.log, [], { size: 2 }))])
+    publish(createFakeAnchor(stack.log, all.slice(1), { from: 2 }))
+    stack.node.publish(first)
+    rest()
+    const memory = createMonitorMemory()
+    for (const proven of [1, 2]) {
+      const report = await monitor({}, { now: slow, memory, logTime: createLogTime(60_000) })
+      expect(report.proven).toBe(proven)
+    }
+  })
+})
+
 test('anchors are read in the next run if a run fails in between', async () => {
   publish(createFakeAnchor(stack.log, [first], { size: 2 }))
   publish(createFakeAnchor(stack.log, [message, second], { from: 2 }))
@@ -157,8 +187,8 @@ test('anchors are read in the next run if a run fails in between', async () => {
   let calls = 0
   const failing = () => {
     calls += 1
-    // The clock is read when each fetch begins.
-    if (calls === 4) throw new Error('a failure of this process')
+    // While the second anchor is read. The clock is read for each anchor and each fetch.
+    if (calls === 6) throw new Error('a failure of this process')
     return now
   }
   await expect(monitor({}, { memory, now: failing })).rejects.toThrow('a failure')

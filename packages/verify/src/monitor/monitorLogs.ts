@@ -150,16 +150,16 @@ export function createLogTime(leftMs: number = DEFAULT_MS): LogTime {
   return { leftMs }
 }
 
-/** Subtracts the time that the work takes. The work should end when `isOver` returns true. */
+/** Subtracts the time that the work takes. The work should end when `isOver` returns true: after this share of the time. */
 export async function spendLogTime<Result>(
-  { now, logTime }: { now: () => Date; logTime: LogTime },
+  { now, logTime, share = 1 }: { now: () => Date; logTime: LogTime; share?: number },
   work: (isOver: () => boolean) => Promise<Result>,
 ): Promise<Result> {
   const startedMs = now().getTime()
   // A clock that goes back must not add time.
   const toSpentMs = () => Math.max(0, now().getTime() - startedMs)
   try {
-    return await work(() => toSpentMs() >= logTime.leftMs)
+    return await work(() => toSpentMs() >= share * logTime.leftMs)
   } finally {
     logTime.leftMs -= toSpentMs()
   }

@@ -7,6 +7,9 @@ import type { AnchorsMemory } from './checkSteps.ts'
 import type { Finding } from './findings.ts'
 import { createLogTime, type MonitorDeps, type MonitorRequest, spendLogTime } from './monitorLogs.ts'
 
+/** Slow gateways must leave time to read the logs. */
+const SHARE_OF_TIME = 0.5
+
 export type ReadAnchors = Pick<AnchorsMemory, 'events' | 'findings' | 'trees'> & {
   /** Whether all anchors were read. */
   isWhole: boolean
@@ -47,16 +50,19 @@ export async function readAnchors(
   // A node may be behind the one of the last run.
   memory.nextBlock = Math.max(memory.nextBlock, toBlock + 1)
   const faults: string[] = []
-  await spendLogTime({ now, logTime }, async (isOver) => {
+  await spendLogTime({ now, logTime, share: SHARE_OF_TIME }, async (isOver) => {
     const findBlock: FindBlock = (cid) => getIpfsBlock(deps, { cid, ...bounds })
-    for (const checkpoint of memory.unread) {
+    for (const checkpoint of [...memory.unread]) {
       const { contract, id, size, root, log } = checkpoint
+      const isTried = !isOver()
       const { block, anchor, fault, isWithheld } = await openAnchor(checkpoint, { findBlock, isOver })
+      if (isTried) memory.unread.delete(checkpoint)
       if (isWithheld) {
         faults.push(`of ${size} entries: ${fault}`)
+        // At the end, if it was tried: the next run should first read those for which there was no time.
+        memory.unread.add(checkpoint)
         continue
       }
-      memory.unread.delete(checkpoint)
       if (anchor === undefined) {
         memory.findings.push({ kind: 'anchor-contradicts', blockNumber: log.blockNumber, detail: fault })
         continue
