@@ -35,7 +35,7 @@ export class ServiceError<Code extends string = string> extends Error {
   declare readonly docsUrl: string
 
   constructor(code: Code, message: string, options: ServiceErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : options)
+    super(message, options.cause ? options : undefined)
     this.code = code
     this.details = options.details
     this.status = options.status

@@ -179,7 +179,7 @@ export type SignRequest = {
 }
 
 /** 16 bytes in base64url, for internal use. */
-export const slug = string(/./)
+export const slug = text
 
 /** A slug, and what opens the owner commitment of the address. */
 export const attestAddressResponse = object({ slug, owner: ownerOpening })
@@ -203,22 +203,22 @@ const shared = {
   createdAt: time,
 }
 
-/** The checkpoint on the chain that covers a signature. `path` is the inclusion proof of its log entry, from the sibling up. */
-const proofAnchor = object({
-  chainId: natural,
+/** The checkpoint on the chain that covers a signature. */
+export type ProofAnchor = {
+  chainId: number
   /** `LogWitness`. */
-  contract: ethereum(20),
+  contract: Hex
   /** The log in the contract. */
-  id: ethereum(32),
+  id: Hex
   /** The size of the tree in the checkpoint. */
-  size: natural,
+  size: number
   /** The index of the signature's entry. */
-  index: natural,
-  path: list(hex(32)),
-  txHash: ethereum(32),
-  blockNumber: natural,
-})
-export type ProofAnchor = Infer<typeof proofAnchor>
+  index: number
+  /** The inclusion proof of the entry, from the sibling up, in hex. */
+  path: readonly string[]
+  txHash: Hex
+  blockNumber: number
+}
 
 const proof = object({
   ...shared,
@@ -233,12 +233,12 @@ const proof = object({
   onchainTxHash: nullable(ethereum(32)),
   /** Set when `complete`. */
   onchainBlockNumber: nullable(natural),
-  /** Present if a checkpoint published it instead of an event for this signature. */
-  anchor: optional(proofAnchor),
   /** Whether the service claims that it verified the quote. A verifier checks for itself. */
   kmsQuoteVerified: boolean,
   /** Null until the pin completes. Informative: a verifier reads the pinned bytes instead. */
   receipt: nullable(leaf<AttestationReceiptV1 | AttestationReceiptV2>(isPlainObject)),
+  /** Present if a checkpoint published it instead of an event for this signature. A leaf, so that apps don't load its members. */
+  anchor: optional(leaf<ProofAnchor>(isPlainObject)),
 })
 
 /** The body of `GET /proof/:slug`. Specification §3: a complete proof has all three. */

@@ -81,7 +81,7 @@ export const wei = string(/^(?:0|[1-9][0-9]{0,77})$/)
 /** ISO 8601 in UTC with milliseconds. */
 export const time = checked(string(/^[\d:.T-]{23}Z$/), Date.parse)
 
-export const boolean: Schema<boolean> = { values: [true, false] }
+export const boolean: Schema<boolean> = literal(true, false)
 
 /** From 0. */
 export const natural: Schema<number> = { is: isNatural }
@@ -91,7 +91,7 @@ export const positive = checked(natural, (value) => value > 0)
 
 /** One of these values. */
 // @__NO_SIDE_EFFECTS__
-export function literal<const Value extends string | number | true>(...values: readonly Value[]): Schema<Value> {
+export function literal<const Value extends string | number | boolean>(...values: readonly Value[]): Schema<Value> {
   return { values }
 }
 

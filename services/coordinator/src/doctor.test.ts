@@ -57,7 +57,14 @@ test('a healthy service passes every check that runs, with exit code 0', async (
   expect(checks.filter(({ state }) => state === 'fault' || state === 'warning')).toEqual([])
   expect(code).toBe(0)
   const passed = new Set(checks.flatMap(({ name, state }) => (state === 'ok' ? [name] : [])))
-  expect(checkNames.filter((name) => !passed.has(name))).toEqual(['secrets', 'data-directory', 'disk', 'tls', 'log'])
+  expect(checkNames.filter((name) => !passed.has(name))).toEqual([
+    'secrets',
+    'data-directory',
+    'disk',
+    'checkpoints',
+    'tls',
+    'log',
+  ])
   const text = (name: CheckName) => checks.find((each) => each.name === name)?.text
   expect(text('pins')).toContain('returned block')
   expect(text('schema')).toContain('up to date')

@@ -67,7 +67,7 @@ export async function request<R>(service: ServiceAddress, parameters: RequestPar
     signal?.throwIfAborted()
     if (cause instanceof ServiceError) throw cause
     throw createError('network_unreachable', 'cannot reach the service', {
-      details: `${call}: no answer, or CORS`,
+      details: `${call}: no answer or CORS`,
       cause,
       retryable: true,
     })
