@@ -23,6 +23,7 @@ test('exports', () => {
       "MAX_ANCHOR_ENTRIES",
       "MAX_CAR_BYTES",
       "MAX_COLLATERAL_BYTES",
+      "MAX_PARTS_BYTES",
       "MAX_RECEIPT_BYTES",
       "RECEIPT_SPEC",
       "RECEIPT_VERSION",
