@@ -179,7 +179,7 @@ export type SignRequest = {
 }
 
 /** 16 bytes in base64url, for internal use. */
-export const slug = text
+export const slug = string(/./)
 
 /** A slug, and what opens the owner commitment of the address. */
 export const attestAddressResponse = object({ slug, owner: ownerOpening })
@@ -222,6 +222,8 @@ export type ProofAnchor = {
 
 const proof = object({
   ...shared,
+  /** Present if a checkpoint published it instead of an event. Any value: only verifiers read it, so apps load no check of its members. */
+  anchor: optional({} as Schema<ProofAnchor>),
   /** Missing for a transaction. Unknown kinds pass through: without its kind, such a proof would look like that of a transaction. */
   kind: optional(text as Schema<Exclude<SignatureKind, 'transaction'>>),
   walletAddress: ethereum(20),
@@ -237,8 +239,6 @@ const proof = object({
   kmsQuoteVerified: boolean,
   /** Null until the pin completes. Informative: a verifier reads the pinned bytes instead. */
   receipt: nullable(leaf<AttestationReceiptV1 | AttestationReceiptV2>(isPlainObject)),
-  /** Present if a checkpoint published it instead of an event for this signature. A leaf, so that apps don't load its members. */
-  anchor: optional(leaf<ProofAnchor>(isPlainObject)),
 })
 
 /** The body of `GET /proof/:slug`. Specification §3: a complete proof has all three. */

@@ -41,7 +41,7 @@ export async function requestSignature<R>(
       .then(ask)
       .catch((cause: ServiceError) => {
         const { code, message } = cause.code === 'wallet_changed' ? cause : error
-        const details = `it may have been signed: look for ${digest} in listTransactions`
+        const details = `may have been signed: look for ${digest} in listTransactions`
         throw new ServiceError(code, message, { ...error, details, cause, retryable: false })
       })
   })
