@@ -56,15 +56,9 @@ function measure({ say }: Run, parameters: Measurement) {
   const { prefix, checkout, hasLog = false, hasCheckpoints = false } = parameters
   const { backlog, oneByOne } = parameters.counts
   return withScope(async (scope): Promise<Row[]> => {
-    const { chain, env: eventsEnv, ...deployed } = await startContract({ origins: LOG_ORIGINS })
+    const { chain, ...deployed } = await startContract({ origins: LOG_ORIGINS })
     scope.add(chain, ({ stop }) => stop())
-    const checkpointsEnv = {
-      PUBLISH: 'checkpoints',
-      LOG_WITNESS_ADDRESS: deployed.logWitness,
-      LOG_WITNESS_OWNER: chain.accounts[0]?.address ?? '',
-      PUBLISH_DELAY_MS: '0',
-    }
-    const env = { ...eventsEnv, ...(hasCheckpoints && checkpointsEnv) }
+    const env = hasCheckpoints ? deployed.checkpointsEnv : deployed.env
     const service = await (await openBench(scope)).start({
       receipts: 2,
       ...(checkout && { checkout }),

@@ -129,17 +129,24 @@ export function createAnchor(parameters: {
   for (let at = 0; at < late.length; at += LATE_OF_PART) {
     contents.push({ entries: '', receipts: late.slice(at, at + LATE_OF_PART) })
   }
-  const encoded = contents.map((content) => parts.encode({ version: 'countersign-anchor-part/1', ...content }))
+  const encoded = contents.map((content) => toBlock(parts.encode({ version: 'countersign-anchor-part/1', ...content })))
   const bytes = blocks.encode({
     version: 'countersign-anchor/1',
     checkpoint,
     from,
     frontier: frontier.hashes.map(toHex),
-    parts: encoded.map(toCid),
+    parts: encoded.map(({ cid }) => cid),
   })
-  readAnchor(bytes, encoded)
-  const toBlock = (one: Bytes) => ({ cid: toCid(one), bytes: one })
-  return { block: toBlock(bytes), parts: encoded.map(toBlock) }
+  // A published anchor can't be withdrawn, so this checks it as a reader does.
+  readAnchor(
+    bytes,
+    encoded.map((part) => part.bytes),
+  )
+  return { block: toBlock(bytes), parts: encoded }
+}
+
+function toBlock(bytes: Bytes): Block {
+  return { cid: toCid(bytes), bytes }
 }
 
 export type Anchor = {

@@ -13,7 +13,7 @@ import { pinAnchor } from './pin.ts'
 import { assertWithinBudget, claimAndSend, type SendDeps, withMargin } from './send.ts'
 
 /** The contract `LogWitness` and the account that registered the logs there. */
-export type AnchorTarget = { contract: `0x${string}`; owner: `0x${string}` }
+export type AnchorTarget = { contract: Hex; owner: Hex }
 
 export type AnchorDeps = {
   anchors: AnchorStore

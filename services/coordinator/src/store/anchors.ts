@@ -90,8 +90,8 @@ type DueRow = Parameters<typeof toPublished>[0] & {
 }
 
 /**
- * The oldest due proofs that have a log entry, by log, without those of some logs. In the order of signing, which is nearly that of the log:
- * proofs that are left out are then mostly after those that a checkpoint lists. Sorts first, and reads the other tables up to the limit only.
+ * Returns the oldest due proofs with a log entry, grouped by log. `except` skips logs. The order of signing is nearly that of the log, so
+ * proofs beyond the limit mostly come after those that the next checkpoint lists. Sorts first, and reads the other tables only up to the limit.
  */
 async function findDueLogs(
   { db, maxAnchored }: Deps,
@@ -137,10 +137,11 @@ async function findNewestAnchor(
 }
 
 /**
- * The first cosigned checkpoint that covers the due proofs of a log, with the entries from `from` on. A later one would also cover proofs that
- * aren't pinned yet. If it has too many entries, the newest one that doesn't. Undefined if none is above `from`.
+ * Returns the first cosigned checkpoint that covers the due proofs of a log, with the entries from `from` on. A later one would also cover
+ * proofs that aren't pinned yet. If the first one is beyond `upTo`, returns the newest one up to there. Undefined if none is above `from`.
  *
- * `hasMore`: further proofs are due. The checkpoint then leaves some proofs out rather than cover others that the anchor doesn't list.
+ * `hasMore`: more proofs are due than `log` has. The checkpoint then leaves some of these out, so that it covers no proof that the anchor
+ * doesn't list.
  */
 async function findAnchorSource(
   { db, fetchNodes }: Deps,
